@@ -14,7 +14,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use gatehouse::api::bounded::{self, Twice};
 use gatehouse::api::default::complete;
-use gatehouse::api::judge::{Change, Written, judge};
+use gatehouse::api::validation::{Change, Written, validate};
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds;
 use gatehouse::review::{Endpoint, Surroundings};
@@ -111,11 +111,11 @@ fn decode<const VARIABLES: usize>(bencher: Bencher, kind: &str) {
 }
 
 #[divan::bench(args = KINDS, consts = SIZES)]
-fn judge_a_creation<const VARIABLES: usize>(bencher: Bencher, name: &str) {
+fn validate_a_creation<const VARIABLES: usize>(bencher: Bencher, name: &str) {
     let object = object(name, VARIABLES);
     let new = Written { version: Version::V1, object: &object };
     let change = Change { new, old: None, author: Version::V1, now: now() };
-    bencher.bench(|| judge(kind(name), black_box(&change)));
+    bencher.bench(|| validate(kind(name), black_box(&change)));
 }
 
 #[divan::bench(args = KINDS)]

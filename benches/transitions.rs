@@ -18,7 +18,7 @@
 //! - the rate, as a share of what the same API server takes of bare patches of each kind, as many at a time. The share is
 //!   what to compare between machines and releases: both meet the same API server, etcd and disk.
 //!
-//! It asserts no times. There is no controller-manager, so that nobody else writes, unless `CONTROLLERS=1` asks for one:
+//! It asserts no times. There is no controller-manager, so no other client writes, unless `CONTROLLERS=1` asks for one:
 //! then what its controllers call is among the calls. The operator is a process of its own, so that reviews are not in
 //! what is counted.
 

@@ -1,4 +1,4 @@
-//! gatehouse: it stands at the gate of a cluster, and works inside.
+//! gatehouse: an admission and conversion webhook server for Kubernetes, and an operator, in one binary.
 //!
 //! At the gate, an HTTPS server defaults, validates and converts custom resources; inside, an operator makes them
 //! real. The parts, pure ones first:

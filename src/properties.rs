@@ -1,4 +1,4 @@
-//! How the properties of this crate draw their cases.
+//! Settings for property tests.
 //!
 //! Guarantees: a run draws the cases that the run before it drew, so that what fails was changed since.
 //! `PROPTEST_RNG_SEED=7` draws others and `PROPTEST_CASES=10000` draws more: proptest reads both by itself.

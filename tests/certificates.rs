@@ -112,7 +112,7 @@ impl Etcd {
     }
 }
 
-async fn the_operator_is_root_to_every_version_and_nobody_else_is() {
+async fn the_operator_is_root_to_every_version_and_no_other_client_is() {
     for version in EtcdVersion::ALL {
         let ours = authority();
         let [server, _, client] = leaves(&cluster()).unwrap();
@@ -124,7 +124,7 @@ async fn the_operator_is_root_to_every_version_and_nobody_else_is() {
         root.enable_auth().await.unwrap();
         root.put(b"a", b"1").await.unwrap();
         let member = etcd.client(&tls(&ours, &server, &ours));
-        assert!(member.put(b"a", b"2").await.is_err(), "a member's certificate is nobody's");
+        assert!(member.put(b"a", b"2").await.is_err(), "a member's certificate is no user's");
     }
 }
 
@@ -149,7 +149,7 @@ const LIMIT: Duration = Duration::from_mins(5);
 
 fn main() -> ExitCode {
     let tests = kit::tests_on_runtimes!("certificates", LIMIT =>
-        the_operator_is_root_to_every_version_and_nobody_else_is,
+        the_operator_is_root_to_every_version_and_no_other_client_is,
         a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_started,
     );
     let mut harness = Harness::from_args();

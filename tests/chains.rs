@@ -58,11 +58,11 @@ proptest! {
         prop_assert_eq!(chain.edits.len(), length, "{}", chain);
         let mut runs = chain.first["version"].clone();
         let first = validate(&object(&chain.first, &runs), None);
-        prop_assert!(first.faults.is_empty(), "{}: {:?}", chain, first);
+        prop_assert!(first.errors.is_empty(), "{}: {:?}", chain, first);
         let mut before = &chain.first;
         for edit in &chain.edits {
-            let verdict = validate(&object(&edit.spec, &runs), Some(&object(before, &runs)));
-            prop_assert!(verdict.faults.is_empty(), "{}: {}: {:?}", chain, edit, verdict);
+            let validation = validate(&object(&edit.spec, &runs), Some(&object(before, &runs)));
+            prop_assert!(validation.errors.is_empty(), "{}: {}: {:?}", chain, edit, validation);
             prop_assert_ne!(&edit.spec, before, "{}: {} changes nothing", &chain, edit);
             if edit.pace == Pace::Settles && edit.spec["replicas"] != 0 {
                 runs = edit.spec["version"].clone();

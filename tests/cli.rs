@@ -155,7 +155,7 @@ fn an_ancestor_says_what_it_said() {
 }
 
 #[test]
-fn a_window_past_midnight_is_told_with_document_path_and_line() {
+fn a_window_past_midnight_is_reported_with_document_path_and_line() {
     let manifest = format!(
         "{NAMESPACE}---\napiVersion: schedule.rs/v1\nkind: TDSet\nmetadata:\n  name: night\nspec:\n  container:\n    \
          image: a\n    port: 80\n  schedulingConfig:\n    - startTime: 22\n      endTime: 6\n      replica: 1\n  \
@@ -253,7 +253,7 @@ fn an_unknown_field_is_kept_by_convert_and_refused_by_validate() {
 }
 
 #[test]
-fn comments_are_told_once() {
+fn comments_are_reported_once() {
     let folder =
         folder(&[("a.yaml", "# one\na: 1 # two\n"), ("b.yaml", "b: 1\n"), ("c.yaml", "c: 1 # three\n")]);
     let converted = gatehouse(&["convert", "-f", text(folder.path())]).expect(0);
@@ -262,7 +262,7 @@ fn comments_are_told_once() {
 }
 
 #[test]
-fn broken_yaml_is_told_with_file_line_and_excerpt_and_nothing_is_written() {
+fn broken_yaml_is_reported_with_file_line_and_excerpt_and_nothing_is_written() {
     let folder = folder(&[("broken.yaml", "a: 1\nb: [1, 2\nc: 3\n"), ("good.yaml", CLUSTER)]);
     let converted = gatehouse(&["convert", "-f", text(folder.path())]).expect(2);
     assert_eq!(converted.out, "");

@@ -273,7 +273,7 @@ async fn data_of_another_cluster_and_of_another_volume_are_refused() {
     pod.refused(pod.guard(), "DataForeign");
 }
 
-async fn a_stopped_member_waits_until_it_is_told_to_run_or_to_end() {
+async fn a_stopped_member_waits_until_it_may_run_or_has_to_end() {
     let (mut member, identity_before) = that_has_run().await;
     for (purpose, uid) in [(Purpose::Retired, "second"), (Purpose::SetAside, "third")] {
         member.tell(&entry(purpose, None));
@@ -386,7 +386,7 @@ fn main() -> ExitCode {
         lost_data_are_refused_however_much_is_lost,
         a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began,
         data_of_another_cluster_and_of_another_volume_are_refused,
-        a_stopped_member_waits_until_it_is_told_to_run_or_to_end,
+        a_stopped_member_waits_until_it_may_run_or_has_to_end,
         a_member_is_forced_on_data_that_were_copied_before_and_only_once,
         an_etcd_that_refuses_its_flags_has_lost_nothing,
         without_its_guard_etcd_does_not_start,

@@ -211,7 +211,7 @@ fn several_documents_are_shown_in_order_and_other_kinds_are_skipped() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_field_value_and_what_is_allowed() {
+fn what_is_wrong_is_reported_with_field_value_and_what_is_allowed() {
     let told = refused(&run(&["-f", "examples/rejected/tdset-schedule.yaml"]), 1);
     for part in ["spec.timeZone", "\"europe/berlin\"", "Europe/Berlin", "spec.exceptions[0].skipWindows[0]"] {
         assert!(told.contains(part), "no {part} in: {told}");

@@ -52,7 +52,7 @@ fn bash(folder: &Path, script: &str) -> (bool, String) {
 }
 
 #[test]
-fn what_does_not_belong_in_the_repository_is_told() {
+fn what_does_not_belong_in_the_repository_is_found() {
     let hygiene = |files: &[(&str, &[u8])]| {
         let folder = repository(files);
         ran(Command::new(root().join("tools/hygiene.sh")).arg(folder.path()))
@@ -77,7 +77,7 @@ fn what_does_not_belong_in_the_repository_is_told() {
 }
 
 #[test]
-fn what_a_machine_lacks_is_told_at_once_with_what_installs_it() {
+fn what_a_machine_lacks_is_reported_at_once_with_what_installs_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("/bin/bash");
     command.arg(root().join("tools/doctor.sh")).arg("check").env("PATH", folder.path());
@@ -119,7 +119,7 @@ fn the_ledger_keeps_what_a_part_found_and_tells_how_old_it_is() {
 }
 
 #[test]
-fn a_test_program_that_no_stage_runs_is_told() {
+fn a_test_program_that_no_stage_runs_is_found() {
     let folder = with_scripts(&[("target/test-programs.tsv", b"api\t.\tx\ngate\t.\tx\nlost\t.\tx\n")]);
     let after = |run: &str| {
         let script = format!(

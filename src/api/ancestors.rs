@@ -2,7 +2,7 @@
 //!
 //! Guarantees: as the lens between our own versions, a manifest maps by a table, for content of any kind; no default
 //! is written; every field that is left out, and every meaning that changes on the way, is reported as a [`Note`].
-//! Never: judges. What an ancestor took and we do not is for the judge to say.
+//! Never: validates. What an ancestor accepted and we do not, validation finds.
 //!
 //! | API version | kind | what it is |
 //! |---|---|---|
@@ -155,7 +155,7 @@ impl Ancestor {
 }
 
 /// What the old cluster wrote into an object that was read from it. In another group it is a new object, which no
-/// API server takes with these in it, or which would wait for ever for a finalizer that nobody removes.
+/// API server takes with these in it, or which would wait for ever for a finalizer that no controller removes.
 const HISTORY: &[&[&str]] = &[
     &["status"],
     &["metadata", "uid"],
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_where_the_ancestor_has_the_field() {
+    fn faults_are_reported_where_the_ancestor_has_the_field() {
         let ancestor = find("mycompany.com/v1alpha1", "EtcdCluster").unwrap();
         assert_eq!(ancestor.path(&Path::spec().at("size")).to_string(), "spec.replicas");
         assert_eq!(ancestor.path(&Path::metadata().at("name")).to_string(), "metadata.name");

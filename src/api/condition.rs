@@ -1,4 +1,4 @@
-//! Conditions of a status: how one is said, and when its time moves.
+//! Conditions of a status: how one is set, and when its transition time moves.
 //!
 //! Guarantees: `lastTransitionTime` moves exactly when `status` does, one condition per type, the order of the list
 //! stays. Never: removes a condition that another client wrote.
@@ -42,7 +42,7 @@ impl From<bool> for State {
     }
 }
 
-/// One thing that is said of an object.
+/// A statement about an object: one condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The condition's type, such as `Ready`.

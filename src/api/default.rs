@@ -1,4 +1,4 @@
-//! What absent fields mean, written into objects, so that it shows and never changes by itself.
+//! Defaults of absent fields, written into objects, so that users see them and a later release does not change them.
 //!
 //! Guarantees: a new object gets what the version of its author promised; every later write that leaves such a field
 //! out keeps the value that is stored, with a warning. Adds only what is absent or null; a second pass adds nothing
@@ -10,7 +10,7 @@
 use serde_json::{Map, Value};
 
 use super::field::{LONGEST_WARNING, Path, Segment, Warning};
-use super::judge::{self, Change};
+use super::validation::{self, Change};
 use super::{Kind, Version};
 
 /// What the value of an absent field depends on.
@@ -109,8 +109,8 @@ fn stays(path: &Path, value: &Value) -> Warning {
 /// say, and what absent fields mean. `change.old` is none at creation.
 #[must_use]
 pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
-    let mut object = judge::hub(kind, change.new).into_owned();
-    let stored = change.old.map(|old| judge::hub(kind, old));
+    let mut object = validation::hub(kind, change.new).into_owned();
+    let stored = change.old.map(|old| validation::hub(kind, old));
     let mut warnings = Vec::new();
     if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
         keep_status(&mut object, stored);

@@ -68,8 +68,8 @@ const MOST_ITEMS: i64 = 256;
 /// Entries of a map for which its field says nothing else.
 const MOST_ENTRIES: i64 = 256;
 
-/// Limits every list and map of a schema, at every depth: what is read, judged and converted is limited by it, and the
-/// API server reckons with it how much its rules may cost.
+/// Limits every list and map of a schema, at every depth: what is read, validated and converted is limited by it, and
+/// the API server reckons with it how much its rules may cost.
 fn bound(schema: &mut JSONSchemaProps) {
     if schema.items.is_some() {
         schema.max_items.get_or_insert(MOST_ITEMS);

@@ -1,6 +1,6 @@
 //! How pods resolve names: the part of a pod's spec that each kind takes over as it is.
 //!
-//! Guarantees: what passes [`judge`] and the schema, the API server takes in a pod (kubernetes,
+//! Guarantees: what passes [`validate`] and the schema, the API server takes in a pod (kubernetes,
 //! `pkg/apis/core/validation`, `validatePodDNSConfig`).
 
 use core::net::IpAddr;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::definition::undescribed;
-use super::field::{Fault, Path, Reason, Verdict};
+use super::field::{FieldError, Path, Reason, Validation};
 use super::name;
 
 /// Most characters that all search domains have together, with a space between two.
@@ -87,32 +87,41 @@ impl From<DnsConfig> for PodDNSConfig {
     }
 }
 
-/// A pod with the policy None and nobody to ask, as CEL of the struct that has both fields, and its message.
-pub const NOBODY_TO_ASK: (&str, &str) = (
+/// A pod with the policy None and no nameserver, as CEL of the struct that has both fields, and its message.
+pub const NO_NAMESERVER: (&str, &str) = (
     "!has(self.dnsPolicy) || self.dnsPolicy != 'None' \
      || has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0",
     "dnsPolicy None needs a name server in dnsConfig.nameservers",
 );
 
 /// What is wrong with the fields `dnsPolicy` and `dnsConfig` below `path`.
-pub fn judge(policy: Option<DnsPolicy>, config: Option<&DnsConfig>, path: &Path, verdict: &mut Verdict) {
+pub fn validate(
+    policy: Option<DnsPolicy>,
+    config: Option<&DnsConfig>,
+    path: &Path,
+    validation: &mut Validation,
+) {
     let config_path = path.at("dnsConfig");
     let nameservers = || config.into_iter().filter_map(|config| config.nameservers.as_ref()).flatten();
     if policy == Some(DnsPolicy::None) && nameservers().next().is_none() {
-        verdict.deny(Fault::required(path.at("dnsPolicy"), NOBODY_TO_ASK.1));
+        validation.reject(FieldError::required(path.at("dnsPolicy"), NO_NAMESERVER.1));
     }
     for (index, given) in nameservers().enumerate().filter(|(_, given)| !is_ip(given)) {
         let path = config_path.at("nameservers").index(index);
-        verdict.deny(Fault::invalid(path, given, "must be an IP address, such as 10.96.0.10"));
+        validation.reject(FieldError::invalid(path, given, "must be an IP address, such as 10.96.0.10"));
     }
     let Some(searches) = config.and_then(|config| config.searches.as_ref()) else { return };
     let path = config_path.at("searches");
     for (index, given) in searches.iter().enumerate().filter(|(_, given)| !is_search(given)) {
-        verdict.deny(Fault::invalid(path.index(index), given, "must be a domain, such as example.com"));
+        validation.reject(FieldError::invalid(
+            path.index(index),
+            given,
+            "must be a domain, such as example.com",
+        ));
     }
     if searches.join(" ").len() > LONGEST_SEARCHES {
         let detail = format!("must have at most {LONGEST_SEARCHES} characters in all");
-        verdict.deny(Fault::new(path, Reason::TooLong, detail));
+        validation.reject(FieldError::new(path, Reason::TooLong, detail));
     }
 }
 
@@ -137,11 +146,11 @@ mod tests {
 
     use super::*;
 
-    fn judged(policy: Option<DnsPolicy>, config: &Value) -> Vec<String> {
+    fn validated(policy: Option<DnsPolicy>, config: &Value) -> Vec<String> {
         let config: DnsConfig = serde_json::from_value(config.clone()).unwrap();
-        let mut verdict = Verdict::default();
-        judge(policy, Some(&config), &Path::spec().at("pod"), &mut verdict);
-        verdict.faults.iter().map(ToString::to_string).collect()
+        let mut validation = Validation::default();
+        validate(policy, Some(&config), &Path::spec().at("pod"), &mut validation);
+        validation.errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -163,7 +172,7 @@ mod tests {
             ),
             (json!({"searches": long}), "spec.pod.dnsConfig.searches: Too long: must have at most 2048"),
         ] {
-            let found = judged(None, &config).join("; ");
+            let found = validated(None, &config).join("; ");
             assert!(
                 found.starts_with(expected) && found.is_empty() == expected.is_empty(),
                 "{config}: {found}"
@@ -173,11 +182,11 @@ mod tests {
 
     #[test]
     fn without_the_policies_name_servers_there_have_to_be_others() {
-        assert_eq!(judged(Some(DnsPolicy::None), &json!({"nameservers": ["10.96.0.10"]})), [""; 0]);
+        assert_eq!(validated(Some(DnsPolicy::None), &json!({"nameservers": ["10.96.0.10"]})), [""; 0]);
         for config in [json!({}), json!({"nameservers": []})] {
-            let expected = format!("spec.pod.dnsPolicy: Required value: {}", NOBODY_TO_ASK.1);
-            assert_eq!(judged(Some(DnsPolicy::None), &config), [expected]);
-            assert_eq!(judged(Some(DnsPolicy::Default), &config), [""; 0]);
+            let expected = format!("spec.pod.dnsPolicy: Required value: {}", NO_NAMESERVER.1);
+            assert_eq!(validated(Some(DnsPolicy::None), &config), [expected]);
+            assert_eq!(validated(Some(DnsPolicy::Default), &config), [""; 0]);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Where a fault lies and what it is, as values.
+//! Errors of fields as values: the path, the reason and the message.
 //!
-//! Guarantees: a [`Fault`] prints exactly as the API server prints a built-in field error, and carries the
+//! Guarantees: a [`FieldError`] prints exactly as the API server prints a built-in field error, and carries the
 //! `reason` that ends up in `Status.details.causes`; a [`Warning`] is never longer than the API server advises
 //! and never holds a character that would make it drop the warning.
 //! Never: stop at the first fault, or echo a value that the caller marked as not to be shown.
@@ -145,9 +145,9 @@ impl Reason {
     }
 }
 
-/// One fault of one field.
+/// One error of one field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Fault {
+pub struct FieldError {
     /// The field, in the version that the fault was found in.
     pub path: Path,
     /// Which kind of fault.
@@ -158,7 +158,7 @@ pub struct Fault {
     pub detail: String,
 }
 
-impl Fault {
+impl FieldError {
     /// A fault of `reason` at `path` that shows no value.
     pub fn new(path: Path, reason: Reason, detail: impl Into<String>) -> Self {
         Self { path, reason, value: None, detail: detail.into() }
@@ -210,7 +210,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FieldError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.path, self.message())
     }
@@ -310,25 +310,25 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What a judge says of an object: every fault, every warning. No fault means that it is accepted.
+/// What validation has found in an object: every error, every warning. Without errors it is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Validation {
     /// Why the object is refused; all of it.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<FieldError>,
     /// What its author should know although it is accepted.
     pub warnings: Vec<Warning>,
 }
 
-impl Verdict {
+impl Validation {
     /// Accepted means that no fault was found.
     #[must_use]
     pub fn accepted(&self) -> bool {
-        self.faults.is_empty()
+        self.errors.is_empty()
     }
 
     /// Adds a fault.
-    pub fn deny(&mut self, fault: Fault) {
-        self.faults.push(fault);
+    pub fn reject(&mut self, fault: FieldError) {
+        self.errors.push(fault);
     }
 
     /// Adds a warning.
@@ -338,7 +338,7 @@ impl Verdict {
 
     /// Adds all that `other` found.
     pub fn merge(&mut self, other: Self) {
-        self.faults.extend(other.faults);
+        self.errors.extend(other.errors);
         self.warnings.extend(other.warnings);
     }
 }
@@ -355,14 +355,14 @@ mod tests {
 
     #[test]
     fn a_fault_reads_like_a_built_in_one() {
-        let fault = Fault::invalid(Path::spec().at("replicas"), 12, "must be at most 9");
+        let fault = FieldError::invalid(Path::spec().at("replicas"), 12, "must be at most 9");
         assert_eq!(fault.to_string(), "spec.replicas: Invalid value: 12: must be at most 9");
-        let fault = Fault::not_supported(Path::spec().at("overlap"), "Sum", &["Max", "Min"]);
+        let fault = FieldError::not_supported(Path::spec().at("overlap"), "Sum", &["Max", "Min"]);
         assert_eq!(
             fault.to_string(),
             r#"spec.overlap: Unsupported value: "Sum": supported values: "Max", "Min""#
         );
-        assert_eq!(Fault::duplicate(Path::spec(), "a").message(), r#"Duplicate value: "a""#);
+        assert_eq!(FieldError::duplicate(Path::spec(), "a").message(), r#"Duplicate value: "a""#);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The API: what each kind looks like in each version, what its fields mean, and who judges them.
+//! The API: what each kind looks like in each version, what its fields mean, and how they are validated.
 //!
 //! Everything below this folder is pure: no client, no clock, no randomness, no file system, nothing
 //! asynchronous. Time, where a rule depends on it, is an argument.
@@ -6,7 +6,7 @@
 //! ```text
 //!            v1alpha1 ──lens──▶ v1 (hub, stored)
 //!   written by users   │            │
-//!                      └── schema ──┴── default ── validate ──▶ Verdict
+//!                      └── schema ──┴── default ── validate ──▶ Validation
 //! ```
 //!
 //! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
@@ -22,7 +22,6 @@ pub mod definition;
 pub mod dns;
 pub mod duration;
 pub mod field;
-pub mod judge;
 pub mod lens;
 pub mod name;
 pub mod pod_hook;
@@ -30,6 +29,7 @@ pub mod policy;
 pub mod quantity;
 pub mod schema;
 pub mod time_zone;
+pub mod validation;
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,12 +38,12 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use field::Verdict;
+use field::Validation;
 
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
 
-/// A served version. `v1` is the hub: the one that is stored, judged and worked on.
+/// A served version. `v1` is the hub: the one that is stored, validated and reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// The shape that the published ancestors have; served and deprecated.
@@ -138,7 +138,7 @@ pub trait Kind: Send + Sync {
     /// Made again each time: it is large, and seldom needed.
     fn definition(&self) -> CustomResourceDefinition;
 
-    /// What objects are judged by, in each version: the schemas of the definition.
+    /// What objects are validated by, in each version: the schemas of the definition.
     fn schemas(&self) -> &'static schema::Schemas;
 
     /// How its versions map on each other.
@@ -147,9 +147,9 @@ pub trait Kind: Send + Sync {
     /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
     fn defaults(&self) -> &'static [default::Field];
 
-    /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
+    /// Validates an object in the hub version whose structure is valid. `old` is there on update. Paths of faults
     /// are those of the hub.
-    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation;
 
     /// Which objects must not be deleted, where there are such.
     fn protection(&self) -> Option<policy::Protection> {
@@ -169,6 +169,6 @@ pub trait Kind: Send + Sync {
         None
     }
 
-    /// Judges a new replica count that comes by the scale subresource, where the kind has one.
-    fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;
+    /// Validates a new replica count that comes by the scale subresource, where the kind has one.
+    fn validate_scale(&self, replicas: i64, old: i64) -> Validation;
 }

@@ -1,4 +1,4 @@
-//! Names, as the API server judges them.
+//! Names, as the API server validates them.
 //!
 //! The rules are those of apimachinery, `pkg/util/validation`; the messages say what is allowed and show an example.
 

@@ -1,11 +1,11 @@
-//! What a kind adds to pods that ask for it. Pure.
+//! The hook by which a kind adds containers to pods that ask for it. Pure.
 //!
 //! Guarantees: a pod is looked at only where it and its namespace carry the label of the hook, so that all other pods
 //! cost nothing and depend on nothing of ours.
 
 use serde_json::Value;
 
-use super::field::Fault;
+use super::field::FieldError;
 
 /// The value of the label by which a pod asks.
 pub const ASKS: &str = "true";
@@ -15,7 +15,7 @@ pub const ASKS: &str = "true";
 pub const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 
 /// The operations of a JSON patch (RFC 6902) of a pod; or all that is wrong with it, with paths of the pod.
-pub type Added = Result<Vec<Value>, Vec<Fault>>;
+pub type Added = Result<Vec<Value>, Vec<FieldError>>;
 
 /// What a kind adds to pods when they are created.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Rules in CEL that the API server's own policies hold our kinds to, also while the gate does not answer.
+//! Rules in CEL that the API server's own policies enforce on our kinds, also while the gate does not answer.
 //!
 //! `object` and `oldObject` are in the hub version there.
 

@@ -1,6 +1,6 @@
-//! The structural schema of a definition, judged without an API server.
+//! The structural schema of a definition, validated without an API server.
 //!
-//! Guarantees: the verdict of the API server's own schema validation for the part of OpenAPI that our definitions
+//! Guarantees: the validation of the API server's own schema validation for the part of OpenAPI that our definitions
 //! use (type, nullable, enum, bounds, lengths, pattern, required, int-or-string, list maps and sets, the range of an
 //! integer's format), with the same paths and reasons, but that of a number beyond its format, of which the API server
 //! names no field; in addition unknown fields, as `fieldValidation=Strict` names them. It stops where there are as
@@ -20,7 +20,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::Version;
-use super::field::{Fault, Path, Reason, Rendered as _, Segment};
+use super::field::{FieldError, Path, Reason, Rendered as _, Segment};
 
 /// The schema of one version of a definition; none where the definition lacks that version.
 #[must_use]
@@ -29,7 +29,8 @@ pub fn of(definition: &CustomResourceDefinition, version: Version) -> Option<&JS
     version.schema.as_ref()?.open_api_v3_schema.as_ref()
 }
 
-/// The schemas of all versions of a kind: what is judged by is a tenth as large as the definition that it comes from.
+/// The schemas of all versions of a kind: what is needed for validation is a tenth as large as the definition that it
+/// comes from.
 #[derive(Debug)]
 pub struct Schemas([Schema; Version::ALL.len()]);
 
@@ -114,19 +115,19 @@ impl Pattern {
 impl Schema {
     /// What the API server's schema validation would say of `object`, a whole one: at most so many faults.
     #[must_use]
-    pub fn faults(&self, object: &Value, most: usize) -> Vec<Fault> {
-        let mut judge = Judge { faults: Vec::new(), most, unknown: None };
-        judge.value(self, object, &Trail::ROOT);
-        judge.faults.truncate(most);
-        judge.faults
+    pub fn faults(&self, object: &Value, most: usize) -> Vec<FieldError> {
+        let mut validator = Validator { faults: Vec::new(), most, unknown: None };
+        validator.value(self, object, &Trail::ROOT);
+        validator.faults.truncate(most);
+        validator.faults
     }
 
     /// The fields of `object` that it does not know: what a lenient API server would silently drop.
     #[must_use]
     pub fn unknown_fields(&self, object: &Value) -> Vec<Path> {
-        let mut judge = Judge { faults: Vec::new(), most: usize::MAX, unknown: Some(Vec::new()) };
-        judge.value(self, object, &Trail::ROOT);
-        judge.unknown.unwrap_or_default()
+        let mut validator = Validator { faults: Vec::new(), most: usize::MAX, unknown: Some(Vec::new()) };
+        validator.value(self, object, &Trail::ROOT);
+        validator.unknown.unwrap_or_default()
     }
 
     /// Whether an integer is within its format; without one, the API server takes what 64 bits hold.
@@ -139,18 +140,18 @@ impl Schema {
     }
 
     /// It cannot be read at all, like a value of another type.
-    fn out_of_range(&self, integer: &Value, place: &Trail) -> Fault {
+    fn out_of_range(&self, integer: &Value, place: &Trail) -> FieldError {
         let (least, most) =
             if self.is_short { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
         let bound =
             |set: Option<f64>, format: i64| set.map_or_else(|| format.to_string(), |set| set.to_string());
         let (least, most) = (bound(self.minimum, least), bound(self.maximum, most));
-        let fault = Fault::new(
+        let fault = FieldError::new(
             place.path(),
             Reason::TypeInvalid,
             format!("must be an integer from {least} to {most}"),
         );
-        Fault { value: Some(integer.rendered()), ..fault }
+        FieldError { value: Some(integer.rendered()), ..fault }
     }
 
     fn field(&self, name: &str) -> Option<&Self> {
@@ -239,28 +240,28 @@ impl<'a> Trail<'a> {
     }
 }
 
-struct Judge {
-    faults: Vec<Fault>,
+struct Validator {
+    faults: Vec<FieldError>,
     most: usize,
     /// Collected only when asked for.
     unknown: Option<Vec<Path>>,
 }
 
-impl Judge {
+impl Validator {
     fn value(&mut self, schema: &Schema, value: &Value, place: &Trail) {
         if self.faults.len() >= self.most || value.is_null() && schema.nullable {
             return;
         }
         if !schema.shape.takes(value) {
             let detail = format!("must be of type {}", schema.shape.name());
-            let fault = Fault::new(place.path(), Reason::TypeInvalid, detail);
-            return self.faults.push(Fault { value: Some(value.rendered()), ..fault });
+            let fault = FieldError::new(place.path(), Reason::TypeInvalid, detail);
+            return self.faults.push(FieldError { value: Some(value.rendered()), ..fault });
         }
         if let Some(allowed) = &schema.allowed
             && !allowed.contains(value)
         {
             let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            self.faults.push(Fault::not_supported(place.path(), value, &names));
+            self.faults.push(FieldError::not_supported(place.path(), value, &names));
         }
         if schema.shape == Shape::Integer && !schema.holds(value) {
             return self.faults.push(schema.out_of_range(value, place));
@@ -277,7 +278,7 @@ impl Judge {
     fn object(&mut self, schema: &Schema, fields: &Map<String, Value>, place: &Trail) {
         for required in &schema.required {
             if fields.get(&**required).is_none_or(Value::is_null) {
-                self.faults.push(Fault::required(place.below(Step::Field(required)).path(), ""));
+                self.faults.push(FieldError::required(place.below(Step::Field(required)).path(), ""));
             }
         }
         if !self.most_items(schema, fields.len(), place) {
@@ -304,7 +305,7 @@ impl Judge {
             && items.len() < least
         {
             let detail = format!("must have at least {least} items");
-            self.faults.push(Fault::invalid(place.path(), count(items.len()), detail));
+            self.faults.push(FieldError::invalid(place.path(), count(items.len()), detail));
         }
         if let Some(each) = &schema.each {
             for (index, item) in items.iter().enumerate() {
@@ -329,7 +330,7 @@ impl Judge {
             };
             if self.faults.len() < self.most && !seen.insert(own) {
                 let shown = keys.first().and_then(|key| item.get(&**key)).unwrap_or(item);
-                self.faults.push(Fault::duplicate(place.below(Step::Index(index)).path(), shown));
+                self.faults.push(FieldError::duplicate(place.below(Step::Index(index)).path(), shown));
             }
         }
     }
@@ -337,8 +338,8 @@ impl Judge {
     /// False where there are too many.
     fn most_items(&mut self, schema: &Schema, found: usize, place: &Trail) -> bool {
         let Some(most) = schema.most.filter(|most| found > *most) else { return true };
-        let fault = Fault::new(place.path(), Reason::TooMany, format!("must have at most {most} items"));
-        self.faults.push(Fault { value: Some(found.to_string()), ..fault });
+        let fault = FieldError::new(place.path(), Reason::TooMany, format!("must have at most {most} items"));
+        self.faults.push(FieldError { value: Some(found.to_string()), ..fault });
         false
     }
 
@@ -347,7 +348,7 @@ impl Judge {
             && text.chars().take(least).count() < least
         {
             let detail = format!("should be at least {least} chars long");
-            self.faults.push(Fault::invalid(place.path(), text, detail));
+            self.faults.push(FieldError::invalid(place.path(), text, detail));
         }
         // A text has no more characters than bytes.
         if let Some(most) = schema.most
@@ -355,13 +356,13 @@ impl Judge {
             && text.chars().count() > most
         {
             let detail = format!("should be at most {most} chars long");
-            self.faults.push(Fault::new(place.path(), Reason::TooLong, detail));
+            self.faults.push(FieldError::new(place.path(), Reason::TooLong, detail));
         }
         if let Some(pattern) = &schema.pattern
             && !pattern.matches(text)
         {
             let detail = format!("should match '{}'", pattern.text);
-            self.faults.push(Fault::invalid(place.path(), text, detail));
+            self.faults.push(FieldError::invalid(place.path(), text, detail));
         }
     }
 
@@ -371,13 +372,13 @@ impl Judge {
             && number < least
         {
             let detail = format!("should be greater than or equal to {least}");
-            self.faults.push(Fault::invalid(place.path(), value, detail));
+            self.faults.push(FieldError::invalid(place.path(), value, detail));
         }
         if let Some(most) = schema.maximum
             && number > most
         {
             let detail = format!("should be less than or equal to {most}");
-            self.faults.push(Fault::invalid(place.path(), value, detail));
+            self.faults.push(FieldError::invalid(place.path(), value, detail));
         }
     }
 }

@@ -3,9 +3,9 @@
 //! Guarantees: all replicas end up with the same authority, whichever writes first, since every write names the
 //! version that it is based on; a leaf's key never leaves the process; while the API server is away, the leaf is
 //! still renewed from what was read last.
-//! Assumes: nobody but the replicas writes the Secret. What another client does write there is taken up when it is a
-//! pair that may sign; otherwise a new authority takes its place, and what can be read of the bundle stays trusted.
-//! Deleting the Secret is how an administrator asks for a new key.
+//! Assumes: only the replicas write the Secret. What another client does write there is taken up when it is a pair that
+//! may sign; otherwise a new authority takes its place, and what can be read of the bundle stays trusted. Deleting the
+//! Secret is how an administrator asks for a new key.
 //! Never: decides when ([`rotate`] does). Any replica may renew; to leave that to one of them, let the others skip
 //! the steps of [`rotate::authority`] that write.
 
@@ -29,7 +29,7 @@ use crate::runtime::call::{self, call};
 
 /// How often the Secret is read.
 pub const PAUSE: Duration = Duration::from_mins(1);
-/// What the Secret is called if nobody says otherwise.
+/// The Secret's name unless another one is configured.
 pub const SECRET: &str = "gatehouse-ca";
 /// The Secret's key for the authority's private key.
 pub const KEY: &str = "ca.key";
@@ -116,8 +116,8 @@ impl SharedAuthority {
         }
     }
 
-    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force` tells of an
-    /// authority whether the CA bundles in force have it.
+    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force`: whether the
+    /// CA bundles in force have an authority.
     ///
     /// # Errors
     /// When the Secret could not be read or written, or a certificate not made or served. The leaf is renewed

@@ -1,4 +1,4 @@
-//! Certificates as values: read, and written as one bundle.
+//! Certificates as values, and bundles of them.
 //!
 //! Guarantees: a [`Certificate`] has been parsed; a [`Bundle`] made of the same certificates has the same bytes,
 //! whatever their order was, because each change of a `caBundle` inside a definition makes the API server drop

@@ -1,7 +1,7 @@
-//! The authority of clients, in a file that others write.
+//! The CA certificates of clients, in a file that another program writes.
 //!
-//! Guarantees: what is trusted stays trusted until something better was read whole and taken; a failure is said once.
-//! Assumes, as [`super::files`] does, nothing about how the file changes. Never: writes.
+//! Guarantees: what is trusted stays trusted until a valid replacement was read completely and accepted; a failure is
+//! logged once. Assumes, as [`super::files`] does, nothing about how the file changes. Never: writes.
 
 use std::convert::Infallible;
 use std::path::Path;

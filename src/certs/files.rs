@@ -1,4 +1,4 @@
-//! Certificates that others put into files: cert-manager, a secret store's driver, an administrator.
+//! Certificates in files that another program writes: cert-manager, a secret store's driver, an administrator.
 //!
 //! Guarantees: a new certificate is served only once it was read whole, its key fits and it has not expired; the
 //! one before stays in service until then.

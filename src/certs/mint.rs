@@ -1,8 +1,8 @@
 //! Makes keys and certificates: the authority and what it signs.
 //!
 //! Guarantees: P-256 keys; an authority can be issued again under the same key and name; no leaf outlives the
-//! authority that signed it; the gate's own authority can sign for the gate's names alone, so that its key, stolen,
-//! stands for nobody else; private keys are never printed.
+//! authority that signed it; the gate's own authority can sign for the gate's names alone, so a stolen key cannot
+//! impersonate any other server; private keys are never printed.
 //! Never: asks the time, reads or writes anything.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub enum Error {
     Name {
         /// The names asked for.
         names: Vec<String>,
-        /// What the certificate's maker said.
+        /// The error of the library that makes certificates.
         source: rcgen::Error,
     },
     /// The random source or the signature failed.
@@ -173,7 +173,7 @@ impl Authority {
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         params.name_constraints = (!names.is_empty()).then(|| constraints(names));
-        // The maker's own choice is a digest of the key: the same for two certificates of one key, while RFC 5280
+        // The library's own choice is a digest of the key: the same for two certificates of one key, while RFC 5280
         // section 4.1.2.2 wants each of an issuer's serial numbers once.
         params.serial_number = Some(serial()?);
         params.not_before = date(now, -SKEW)?;

@@ -1,4 +1,4 @@
-//! Certificates: where the served one comes from, and what others have to trust.
+//! Certificates: the source of the served one, and the CA bundle that clients have to trust.
 //!
 //! ```text
 //! Source ── refresh ──▶ sink (the server's certificate)
@@ -7,8 +7,8 @@
 //!   └ MountedFiles      what others put into a directory
 //! ```
 //!
-//! Guarantees: what is served stays served until something better has been read, checked and accepted; a failure
-//! is said once, kept in [`State`], and never ends the loop. The wall clock is asked at least once a minute, so
+//! Guarantees: what is served stays served until a valid replacement has been read, checked and accepted; a failure is
+//! logged once, kept in [`State`], and never ends the loop. The wall clock is asked at least once a minute, so
 //! that a suspended machine or a clock that jumps is noticed.
 //! Never: decides when to renew ([`rotate`] does), or writes a bundle into the objects that carry it
 //! ([`crate::install`] does).
@@ -97,14 +97,14 @@ pub struct State {
     answered: u64,
 }
 
-/// The source's end: serves what it finds and tells what it knows.
+/// The source's end: serves what it finds, and publishes its state.
 pub struct Publisher {
     sink: Box<Sink>,
     state: watch::Sender<State>,
     asked: Arc<Asked>,
 }
 
-/// Everybody else's end.
+/// The end of all readers.
 #[derive(Clone, Debug)]
 pub struct Handle {
     state: watch::Receiver<State>,
@@ -149,7 +149,7 @@ where
 }
 
 impl Source {
-    /// One round: reads, decides, serves, tells.
+    /// One round: reads, decides, serves, publishes.
     ///
     /// # Errors
     /// When something could not be read, written or served; the state says so too.
@@ -251,8 +251,8 @@ impl Handle {
         self.state()
     }
 
-    /// From here on a task looks at the CA bundles in force: no leaf follows a new key before that was
-    /// seen to be trusted.
+    /// From here on a task looks at the CA bundles in force: no leaf follows a new key until an installed bundle trusts
+    /// that key.
     pub fn expect_in_force(&self) {
         self.asked.saw(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! What the shared authority needs. Pure.
+//! The rights that the shared authority needs. Pure.
 
 use crate::rbac::Rule;
 

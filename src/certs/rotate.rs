@@ -1,5 +1,5 @@
-//! When the gate's certificates are renewed, and what is trusted meanwhile. What follows from that is in [`steps`],
-//! which the certificates of etcd clusters share.
+//! When the gate's certificates are renewed, and which CA certificates are trusted meanwhile. What follows from that is
+//! in [`steps`], which the certificates of etcd clusters share.
 //!
 //! Pure: the time and everything that was read are arguments, so that replicas which see the same decide the same.
 //!
@@ -42,7 +42,7 @@ pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// Whether the CA bundles in force have the authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InForce {
-    /// Another client tells them: time has to do.
+    /// Other clients store them: waiting has to suffice.
     Unseen,
     /// They were, when last looked at.
     Trusted,

@@ -91,7 +91,7 @@ async fn a_certificate_that_the_server_refuses_is_offered_again() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_fresh_facts_gets_those_of_a_round_that_began_afterwards() {
+async fn a_request_for_fresh_facts_gets_those_of_a_round_that_began_afterwards() {
     let (directory, source) = files_source();
     let (publisher, mut handle) = publisher(|_, _| Ok(()));
     let asking = async {

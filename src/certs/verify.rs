@@ -1,4 +1,4 @@
-//! What a TLS peer makes of a certificate, by the code that one runs.
+//! Whether a TLS peer accepts a certificate, by the code that such a peer runs.
 //!
 //! Pure: time, roots and certificate are arguments.
 
@@ -19,7 +19,7 @@ use super::mint::Usage;
 /// Why a peer does not take a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody is trusted, or a certificate of those who are cannot be read.
+    /// No authority is trusted, or the certificate of one cannot be read.
     #[error("no authority is trusted")]
     NoAuthority,
     /// None of those that are trusted has signed it.
@@ -49,14 +49,14 @@ pub fn is_taken(
     names: &[String],
     now: Timestamp,
 ) -> bool {
-    judge(std::slice::from_ref(leaf), roots, usages, names, now).is_ok()
+    check(std::slice::from_ref(leaf), roots, usages, names, now).is_ok()
 }
 
 /// The same of a leaf with what is sent behind it: `chain` begins with the leaf.
 ///
 /// # Errors
 /// Why it is not taken.
-pub fn judge(
+pub fn check(
     chain: &[Certificate],
     roots: &[Certificate],
     usages: &[Usage],

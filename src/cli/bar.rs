@@ -1,4 +1,4 @@
-//! The last line of a terminal, which shows how far something is; on standard error.
+//! A progress bar on the last line of a terminal, on standard error.
 //!
 //! Never: where standard error is no terminal. Who is at work writes lines there.
 

@@ -1,4 +1,4 @@
-//! The way to the Kubernetes API.
+//! The connection to the Kubernetes API.
 
 use kube::{Client, Config};
 

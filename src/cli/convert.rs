@@ -1,6 +1,6 @@
 //! `gatehouse convert`: manifests in another version, by the gate's own tables.
 //!
-//! Guarantees: every document comes out in its place, those of other kinds unchanged; nothing is judged, and nothing
+//! Guarantees: every document comes out in its place, those of other kinds unchanged; nothing is validated, and nothing
 //! defaulted unless that is asked for; what is left out, kept although no version knows it, or means something else
 //! afterwards is a warning.
 //! All or nothing: where an object cannot be converted or a file not be read, nothing is written.
@@ -16,7 +16,7 @@ use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::{self, Document, Files, Subject};
 use super::output::{self, Format};
 use crate::api::ancestors::Note;
-use crate::api::field::{Fault, Path, Segment};
+use crate::api::field::{FieldError, Path, Segment};
 use crate::api::{Kind, Version, default};
 
 /// The options of `gatehouse convert`.
@@ -141,12 +141,12 @@ pub(super) fn below(place: &Path, path: &Path) -> Path {
     place.segments().iter().chain(path.segments()).cloned().collect::<Vec<_>>().into()
 }
 
-/// Converts an object, and tells what its author should know. `explicit` writes down what absent fields mean in the
+/// Converts an object, and returns warnings for its author. `explicit` writes down what absent fields mean in the
 /// version that they are absent from, where that differs.
 ///
 /// # Errors
 /// It is of our group, and of no kind or version that there is.
-pub fn convert(object: Value, to: Version, explicit: bool) -> Result<(Value, Vec<Note>), Fault> {
+pub fn convert(object: Value, to: Version, explicit: bool) -> Result<(Value, Vec<Note>), FieldError> {
     match input::subject(&object)? {
         Subject::Other => Ok((object, Vec::new())),
         Subject::Ours(kind, from) => Ok(between(kind, object, from, to, explicit)),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absence_that_means_something_else_is_told() {
+    fn an_absence_that_means_something_else_is_reported() {
         let (converted, notes) = notes(etcd(Version::V1Alpha1, &json!({ "version": "3.6.16" })), Version::V1);
         assert_eq!(converted["spec"], json!({ "version": "3.6.16" }), "nothing is defaulted");
         assert_eq!(

@@ -1,7 +1,7 @@
-//! What `-f` names, as documents.
+//! The documents in the files that `-f` names.
 //!
-//! Guarantees: files come in the order in which they were named, those of a folder by path; each is read whole, or
-//! told of as unreadable. Hidden files and folders, and links to folders, are not followed.
+//! Guarantees: files come in the order in which they were named, those of a folder by path; each is read completely, or
+//! reported as unreadable. Hidden files and folders, and links to folders, are not followed.
 
 mod yaml;
 
@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::api::ancestors::{self, Ancestor};
-use crate::api::field::{Fault, Path};
+use crate::api::field::{FieldError, Path};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::{self, KINDS};
 use yaml::Node;
@@ -149,7 +149,7 @@ pub enum Subject {
 ///
 /// # Errors
 /// It is of our group, and of no kind or version that there is.
-pub fn subject(object: &Value) -> Result<Subject, Fault> {
+pub fn subject(object: &Value) -> Result<Subject, FieldError> {
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, name) = (text("apiVersion"), text("kind"));
     if let Some(ancestor) = ancestors::find(api_version, name)
@@ -162,11 +162,11 @@ pub fn subject(object: &Value) -> Result<Subject, Fault> {
     }
     let Some(version) = Version::ALL.into_iter().find(|version| version.api_version() == api_version) else {
         let supported = Version::ALL.map(Version::api_version);
-        return Err(Fault::not_supported(Path::root().at("apiVersion"), api_version, &supported));
+        return Err(FieldError::not_supported(Path::root().at("apiVersion"), api_version, &supported));
     };
     let Some(kind) = kinds::find(name) else {
         let supported: Vec<_> = KINDS.iter().map(|kind| kind.names().kind).collect();
-        return Err(Fault::not_supported(Path::root().at("kind"), name, &supported));
+        return Err(FieldError::not_supported(Path::root().at("kind"), name, &supported));
     };
     Ok(Subject::Ours(kind, version))
 }

@@ -90,7 +90,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
     };
     let done = cli.command.run(&logging);
-    // Nobody reads the last word either where the log stands still.
+    // Where the log stands still, its last line is not read either.
     let is_heard = logging.end();
     match done {
         Ok(code) => code,

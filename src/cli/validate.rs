@@ -1,8 +1,8 @@
-//! `gatehouse validate`: the verdict of the gate, without a cluster.
+//! `gatehouse validate`: the gate's validation, without a cluster.
 //!
 //! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
-//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure
-//! and meaning are judged, all faults at once, in the paths of the version that is written there.
+//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure and
+//! meaning are validated, all errors at once, in the paths of the version that is written there.
 //! Assumes: an empty cluster. What depends on other objects, or on a stored one, only the gate can say.
 
 use std::process::ExitCode;
@@ -17,8 +17,8 @@ use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::{self, Document, Files, Input, Subject};
 use super::output;
 use crate::api::ancestors::Note;
-use crate::api::field::{Fault, Path, Reason};
-use crate::api::judge::{self, Change, Written};
+use crate::api::field::{FieldError, Path, Reason};
+use crate::api::validation::{self, Change, Written};
 use crate::api::{Kind, Version, default};
 use crate::runtime::clock;
 
@@ -99,7 +99,7 @@ struct ObjectReport {
     line: u64,
     object: String,
     verdict: Outcome,
-    /// The version that a manifest of an ancestor is judged as.
+    /// The version that a manifest of an ancestor is validated as.
     #[serde(skip_serializing_if = "Option::is_none")]
     judged_as: Option<&'static str>,
     faults: Vec<Cause>,
@@ -232,14 +232,14 @@ pub(super) struct Opinion {
     pub(super) skipped: bool,
     judged_as: Option<&'static str>,
     /// Why it is refused, in the paths of the version that is written there.
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<FieldError>,
     /// What its author should know.
     pub(super) warnings: Vec<Note>,
     /// What would be stored: the object as `v1`, with its defaults.
     pub(super) hub: Value,
 }
 
-/// Judges a new object as of `now`.
+/// Validates a new object as of `now`.
 pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
     match input::subject(object) {
         Err(fault) => Opinion { faults: vec![fault], ..Opinion::default() },
@@ -258,7 +258,7 @@ pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
                 faults: judged
                     .faults
                     .into_iter()
-                    .map(|fault| Fault { path: ancestor.path(&fault.path), ..fault })
+                    .map(|fault| FieldError { path: ancestor.path(&fault.path), ..fault })
                     .collect(),
                 warnings,
                 ..judged
@@ -277,8 +277,8 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     let (hub, defaulted) = default::completed(kind, &Change { new, old: None, author: version, now });
     let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
-    let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });
-    faults.extend(verdict.faults.into_iter().map(quoting));
+    let verdict = validation::validate(kind, &Change { new, old: None, author: version, now });
+    faults.extend(verdict.errors.into_iter().map(quoting));
     if let Some(unnamed) = unnamed(&object)
         && !faults.iter().any(|fault| fault.path == unnamed.path)
     {
@@ -295,14 +295,14 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
 }
 
 /// The API server wants a name, or the beginning of one.
-fn unnamed(object: &Value) -> Option<Fault> {
+fn unnamed(object: &Value) -> Option<FieldError> {
     let named = ["/metadata/name", "/metadata/generateName"].iter().any(|pointer| {
         object.pointer(pointer).is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()))
     });
-    (!named).then(|| Fault::required(Path::metadata().at("name"), "name or generateName is required"))
+    (!named).then(|| FieldError::required(Path::metadata().at("name"), "name or generateName is required"))
 }
 
-fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> Fault {
+fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> FieldError {
     // Below a field that it does not know either, it knows nothing.
     let is_at = |unknown: &Path| path.segments().starts_with(unknown.segments());
     let knows =
@@ -311,11 +311,11 @@ fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path)
         Some(other) => format!("unknown field of {}; {other} has it", version.api_version()),
         None => format!("unknown field of {}", version.api_version()),
     };
-    Fault::forbidden(path.clone(), detail)
+    FieldError::forbidden(path.clone(), detail)
 }
 
 /// A text that looks like something else has to be quoted.
-fn quoting(mut fault: Fault) -> Fault {
+fn quoting(mut fault: FieldError) -> FieldError {
     let scalar = fault.value.as_deref().is_some_and(|value| {
         serde_json::from_str(value).is_ok_and(|value: Value| value.is_number() || value.is_boolean())
     });
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_an_ancestor_are_told_in_its_own_fields() {
+    fn faults_of_an_ancestor_are_reported_in_its_own_fields() {
         let object = json!({
             "apiVersion": "mycompany.com/v1alpha1", "kind": "EtcdCluster", "metadata": { "name": "a" },
             "spec": { "replicas": "three" }

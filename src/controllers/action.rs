@@ -1,4 +1,4 @@
-//! What a plan may ask for, and what comes of it.
+//! The actions of a plan, and their results.
 //!
 //! Guarantees: an action without fail points does not compile; what has failed says whether to try again is of use.
 
@@ -28,7 +28,7 @@ pub trait Action: Send + Sync {
     }
 }
 
-/// What became of an action that was carried out.
+/// The result of an action that was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Whether something is otherwise now.
@@ -42,7 +42,7 @@ pub struct Executed {
 pub struct RefusedWrite {
     /// The action that it was a part of.
     pub action: String,
-    /// What the API server said.
+    /// The API server's message.
     pub why: String,
 }
 
@@ -64,20 +64,20 @@ pub enum Failure {
     /// This installation may not do it.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// Another server than the API server said no, or its answer was lost.
+    /// Another server than the API server refused, or its answer was lost.
     #[error("{source}")]
     Elsewhere {
-        /// What it said.
+        /// Its message.
         source: Box<dyn std::error::Error + Send + Sync>,
         /// Whether it surely has not been done.
         is_undone: bool,
     },
-    /// The API server said no, or its answer was lost.
+    /// The API server refused, or its answer was lost.
     #[error("{}", .0.said())]
     Api(#[from] Error),
 }
 
-/// What became of an action, in one word for metrics and traces.
+/// The result of an action, in one word for metrics and traces.
 #[must_use]
 pub const fn result(done: Result<&Executed, &Failure>) -> &'static str {
     match done {

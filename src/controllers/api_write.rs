@@ -1,13 +1,12 @@
-//! What a plan may ask for, and the one writer that does it.
+//! The API writes of a plan, and the writer that executes them.
 //!
 //! Guarantees: each call has a limit; nothing is written to an object that is not ours; an event that could not be
 //! published holds nothing up.
 //!
 //! On force. An object that was not there is applied *without* force: should another client have made one of the same
-//! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
-//! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
-//! that another client has taken over there is taken back. What the manifest leaves out belongs to the client that
-//! wrote it.
+//! name meanwhile, differing fields are a conflict and the object stays theirs. An object known to be ours is applied
+//! with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field that
+//! another client has taken over there is taken back. What the manifest leaves out belongs to the client that wrote it.
 
 use std::sync::Arc;
 
@@ -83,7 +82,7 @@ pub struct Merge {
     pub seen: Option<String>,
 }
 
-/// An event of the object that is worked on.
+/// An event of the object that is reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Whether it is a warning.
@@ -107,7 +106,7 @@ impl Note {
 /// Longest note that the API server takes, in bytes.
 const LONGEST_NOTE: usize = 1024;
 
-/// What became of a step.
+/// The result of a write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteOutcome {
     /// Whether it changed anything.

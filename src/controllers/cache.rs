@@ -1,4 +1,4 @@
-//! Objects that were made for others, kept up to date by a watch.
+//! A cache of the objects that our objects own, kept up to date by a watch.
 //!
 //! Guarantees: looking at an object that is there costs no call; one that is not in the cache is asked for, so that
 //! an object of another owner, which has no label of ours and is not watched, is not taken for none.
@@ -41,7 +41,7 @@ where
         + 'static,
 {
     /// A cache, and the owners of what changes in it; it is filled while that stream is polled. `trim` takes out of
-    /// each object what nobody looks at.
+    /// each object what no controller reads.
     pub fn watch<Owner>(
         client: &Client,
         realm: &WatchScope,

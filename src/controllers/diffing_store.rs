@@ -1,7 +1,7 @@
-//! Objects of any type, as a watch last told of them: trimmed, and with a word on each that differs from before.
+//! A store of objects of any type from a watch: it trims them, and reports each one that has changed.
 //!
-//! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that went while
-//! nobody watched is missed when the list is read again.
+//! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that was deleted while
+//! there was no watch is missed when the list is read again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -48,9 +48,9 @@ impl<Object> DiffingStore<Object>
 where
     Object: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// A shelf of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
-    /// kept while that stream is polled. `trim` takes out what nobody looks at, `same` says whether what is left is as
-    /// before, and `group` by what objects are looked for together.
+    /// A store of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
+    /// kept while that stream is polled. `trim` takes out what no controller reads, `same` says whether what is left is
+    /// as before, and `group` by what objects are looked for together.
     pub fn watch(
         api: Api<Object>,
         trim: fn(&mut Object),
@@ -58,8 +58,8 @@ where
         group: fn(&Object) -> Option<&str>,
     ) -> (Self, BoxStream<'static, Arc<Object>>) {
         let state = Arc::new(Mutex::new(State::new(group)));
-        let shelf = Self { state, filled: Arc::new(watch::Sender::new(false)) };
-        let kept = shelf.clone();
+        let store = Self { state, filled: Arc::new(watch::Sender::new(false)) };
+        let kept = store.clone();
         let resource = api.resource_url().to_owned();
         let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
         let mut outage = Outage::default();
@@ -71,7 +71,7 @@ where
                     if outage.ends() && goes_on {
                         kept.filled.send_replace(true);
                     }
-                    kept.heed(event, same)
+                    kept.on_event(event, same)
                 }
                 Err(error) => {
                     let now = clock::instant();
@@ -88,10 +88,10 @@ where
             };
             futures::stream::iter(changed)
         });
-        (shelf, changes.boxed())
+        (store, changes.boxed())
     }
 
-    fn heed(&self, event: Event<Object>, same: fn(&Object, &Object) -> bool) -> Vec<Arc<Object>> {
+    fn on_event(&self, event: Event<Object>, same: fn(&Object, &Object) -> bool) -> Vec<Arc<Object>> {
         let mut state = self.lock();
         match event {
             Event::Init => {
@@ -146,10 +146,10 @@ where
     }
 }
 
-/// How long a watch may fail until what it told last is no longer taken for what is.
+/// How long a watch may fail until its last state is no longer trusted.
 const TOLERATED: Duration = Duration::from_mins(1);
 
-/// A watch that fails. One that begins again tells nothing while nothing changes, so failures far apart are not one
+/// A watch that fails. A watch that begins again sends nothing while nothing changes, so failures far apart are not one
 /// outage; it is tried again after half a minute at most.
 #[derive(Debug, Default)]
 struct Outage {
@@ -173,7 +173,7 @@ impl Outage {
         self.is_lasting
     }
 
-    /// The watch tells something: whether a lasting outage ends thereby.
+    /// The watch has sent something: whether that ends a lasting outage.
     fn ends(&mut self) -> bool {
         std::mem::take(self).is_lasting
     }
@@ -262,7 +262,7 @@ mod tests {
     fn of_a_group_no_other_object_is_looked_at() {
         use k8s_openapi::api::core::v1::ConfigMap;
 
-        let shelf = DiffingStore::<ConfigMap> {
+        let store = DiffingStore::<ConfigMap> {
             state: Arc::new(Mutex::new(State::new(|object| {
                 object.data.as_ref()?.keys().next().map(String::as_str)
             }))),
@@ -273,13 +273,13 @@ mod tests {
             let object = json!({"metadata": metadata, "data": {group: ""}});
             serde_json::from_value::<ConfigMap>(object).unwrap()
         };
-        let heed = |event: Event<ConfigMap>| shelf.heed(event, |one, other| one == other).len();
+        let on_event = |event: Event<ConfigMap>| store.on_event(event, |one, other| one == other).len();
         for number in 0..1_000 {
-            heed(Event::Apply(object(&format!("one-{number}"), &format!("group-{number}"))));
+            on_event(Event::Apply(object(&format!("one-{number}"), &format!("group-{number}"))));
         }
         let looked = Cell::new(0);
         let names = |group: &str| {
-            let found = shelf.all_of("a", group, |_| {
+            let found = store.all_of("a", group, |_| {
                 looked.set(looked.get() + 1);
                 true
             });
@@ -287,18 +287,18 @@ mod tests {
         };
         assert_eq!((names("group-7"), looked.get()), (vec!["one-7".to_owned()], 1));
         // It goes with the object to another group, and away with it.
-        assert_eq!(heed(Event::Apply(object("one-7", "group-8"))), 2);
+        assert_eq!(on_event(Event::Apply(object("one-7", "group-8"))), 2);
         assert_eq!(
             (names("group-7").len(), names("group-8")),
             (0, vec!["one-7".to_owned(), "one-8".to_owned()])
         );
-        heed(Event::Delete(object("one-8", "group-8")));
+        on_event(Event::Delete(object("one-8", "group-8")));
         assert_eq!(names("group-8"), ["one-7"]);
-        heed(Event::Init);
-        heed(Event::InitApply(object("one-9", "group-9")));
-        assert_eq!(heed(Event::InitDone), 998);
+        on_event(Event::Init);
+        on_event(Event::InitApply(object("one-9", "group-9")));
+        assert_eq!(on_event(Event::InitDone), 998);
         assert_eq!((names("group-8").len(), names("group-9").len()), (0, 1));
-        assert_eq!(shelf.lock().groups.len(), 1, "nothing is left of groups without an object");
+        assert_eq!(store.lock().groups.len(), 1, "nothing is left of groups without an object");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a reconciliation acts with: the calls that read and change objects.
+//! The calls by which a reconciliation reads and changes objects.
 //!
 //! Guarantees: an object that is there is changed or deleted only if it is the very one that was seen, which the API
 //! server checks in the same request.

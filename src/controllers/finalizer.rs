@@ -1,4 +1,4 @@
-//! Finalizers: a deletion waits until the last of them is taken away.
+//! Finalizers: a deletion waits until the last of them is removed.
 //!
 //! Guarantees: the list is written as a whole and only into the object as it was read, since others have theirs in it.
 

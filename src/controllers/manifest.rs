@@ -1,7 +1,7 @@
-//! What is applied, as data: an object and where it belongs. Pure.
+//! An object to apply, as data, with its API resource, namespace and name. Pure.
 //!
-//! Guarantees: [`Manifest::missing_from`] is false for an object that this manifest was applied to and whose fields
-//! nobody else has changed since; so what is settled is never written again. Two questions are asked:
+//! Guarantees: [`Manifest::missing_from`] is false for an object that this manifest was applied to and whose fields no
+//! other client has changed since; so what is settled is never written again. Two questions are asked:
 //!
 //! - Was *this* applied last? A hash of the manifest rides in an annotation, so that a field which a manifest no
 //!   longer has is noticed too.
@@ -104,7 +104,7 @@ impl Manifest {
         Self { place, object }
     }
 
-    /// With the annotation that tells it from the one applied before.
+    /// With the annotation that distinguishes it from the one applied before.
     #[must_use]
     pub fn stamped(mut self) -> Self {
         let hash = hash(&self.object.to_string(), HASH_LENGTH);
@@ -207,8 +207,8 @@ pub fn owned_by<Owner: Resource<DynamicType = ()>>(owner: &ObjectMeta) -> Object
 /// The ServiceAccount of a pod, by its name where none is asked for too.
 ///
 /// To leave the field out would not take another one back: the API server copies `serviceAccountName` into its older
-/// twin `serviceAccount`, which nobody owns and so stays, and fills in the one by the other (kubernetes
-/// `pkg/apis/core/v1/conversion.go`, `Convert_v1_PodSpec_To_core_PodSpec`).
+/// twin `serviceAccount`, which no manager owns and which therefore stays, and fills in the one by the other
+/// (kubernetes `pkg/apis/core/v1/conversion.go`, `Convert_v1_PodSpec_To_core_PodSpec`).
 #[must_use]
 pub fn service_account(asked: Option<String>) -> Option<String> {
     Some(asked.unwrap_or_else(|| "default".to_owned()))

@@ -1,4 +1,4 @@
-//! The operator: what works on the objects that the gate lets in.
+//! The operator: the controllers that reconcile the objects which the gate accepts.
 //!
 //! ```text
 //!  watch of the kind ──▶ store ─┐                      ┌▶ apply, delete ──▶ API server
@@ -10,7 +10,7 @@
 //!
 //! Guarantees: one reconciliation at a time for an object; those of different objects run side by side, up to a limit;
 //! an object that no release can read holds up no other; a reconciliation that fails is tried again, later and later.
-//! Assumes: nobody else works on these objects; the election of [`crate::runtime::leader`] sees to that.
+//! Assumes: no other process reconciles these objects; the election of [`crate::runtime::leader`] guarantees that.
 //! Never: writes where nothing has changed; finds its work by polling; keeps anything that matters from one term to
 //! the next.
 //!
@@ -64,8 +64,8 @@ use reconciler::{Reconciler, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
 
-/// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
-/// busy and not yet queueing for long.
+/// Reconciliations that run at the same time. One mostly waits for the API server, which at this many calls in flight
+/// is busy and not yet queueing for long.
 const CONCURRENCY: u16 = 32;
 
 /// Passes in a row that have to fail for a failure to be a lasting one, which the status says: some ten seconds.
@@ -87,7 +87,7 @@ pub struct Settings {
     pub image: String,
 }
 
-/// Where passes are asked for.
+/// Requests for reconciliations.
 pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
 struct Context<Kind: Reconciler> {
@@ -96,9 +96,9 @@ struct Context<Kind: Reconciler> {
     states: StateStore<State<Kind>>,
     failures: StateStore<u32>,
     reconciliations: Reconciliations,
-    /// When the next passes are, for a wall clock that jumps.
+    /// When the next reconciliations are due, for a wall clock that jumps.
     alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
-    /// Whether passes can run.
+    /// Whether reconciliations can run.
     ready: watch::Sender<bool>,
     /// The objects of the list that the watch is reading.
     listed: Mutex<HashSet<String>>,
@@ -107,7 +107,7 @@ struct Context<Kind: Reconciler> {
 impl<Kind: Reconciler> Context<Kind> {
     /// Forgets who is gone: who was deleted, and who is not in a list that was read again, for its deletion was not
     /// seen.
-    fn heed(&self, event: &Event<Watched<Kind::Object>>) {
+    fn on_event(&self, event: &Event<Watched<Kind::Object>>) {
         let listed = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = |object: &Watched<Kind::Object>| object.meta().uid.clone();
         match event {
@@ -141,8 +141,8 @@ impl<Kind: Reconciler> Context<Kind> {
         self.kind.seen(object);
     }
 
-    /// A pass, counted and logged.
-    async fn pass(self: Arc<Self>, object: Arc<Watched<Kind::Object>>) -> Result<Action, Error> {
+    /// One reconciliation, counted and logged.
+    async fn reconcile(self: Arc<Self>, object: Arc<Watched<Kind::Object>>) -> Result<Action, Error> {
         // The sender is in `self`.
         let mut ready = self.ready.subscribe();
         let _never = ready.wait_for(|ready| *ready).await.map(|_| ());
@@ -157,7 +157,7 @@ impl<Kind: Reconciler> Context<Kind> {
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
-        debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
+        debug!(controller = Kind::NAME, object = %named(&*object), result, "reconciled");
         let again = match ended? {
             Outcome::Refused(latest) => Some(latest.min(self.pause(&uid, Class::Permanent))),
             outcome => {
@@ -173,7 +173,7 @@ impl<Kind: Reconciler> Context<Kind> {
     fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
         let pause = self.pause(object.meta().uid.as_deref().unwrap_or_default(), error.class());
         let error = error.said();
-        warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "pass failed");
+        warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "reconciliation failed");
         Action::requeue(pause)
     }
 
@@ -204,9 +204,9 @@ pub fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// Works on all objects of a kind within `scope` until it is to stop, and then until the passes that run have ended.
-/// Passes are tasks of the work: they run on all threads, and what is watched is decoded beside them. `ready` is called
-/// when passes can run everywhere. Dropping the future cancels the passes.
+/// Reconciles all objects of a kind within `scope` until it is stopped, and then until the running reconciliations have
+/// ended. Passes are tasks of the work: they run on all threads, and what is watched is decoded beside them. `ready` is
+/// called when reconciliations can run everywhere. Dropping the future cancels the reconciliations.
 pub async fn run<Kind: Reconciler>(
     client: Client,
     scope: &Scope,
@@ -250,13 +250,13 @@ async fn run_in<Kind: Reconciler>(
         listed: Mutex::default(),
     });
     let (store, writer) = reflector::store();
-    let heeding = Arc::clone(&context);
+    let watching = Arc::clone(&context);
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
         .default_backoff()
         .modify(|object| object.managed_fields_mut().clear())
         .inspect(move |event| {
             if let Ok(event) = event {
-                heeding.heed(event);
+                watching.on_event(event);
             }
         })
         .reflect(writer)
@@ -268,13 +268,13 @@ async fn run_in<Kind: Reconciler>(
             future::ready(found.ok().map(Ok))
         });
     let tasks = stop.tasks().clone();
-    let passes = Controller::for_stream(objects, store.clone())
+    let reconciles = Controller::for_stream(objects, store.clone())
         .with_config(Config::default().concurrency(CONCURRENCY))
         .reconcile_on(triggers)
         .reconcile_on(context.alarms.rung())
         .graceful_shutdown_on(stop.stopped())
         .run(
-            move |object, context: Arc<Context<Kind>>| tasks.run(context.pass(object)),
+            move |object, context: Arc<Context<Kind>>| tasks.run(context.reconcile(object)),
             |object, error, context| context.failed(&object, error),
             Arc::clone(&context),
         )
@@ -286,12 +286,12 @@ async fn run_in<Kind: Reconciler>(
         }
     };
     // Readiness never comes where the watches fail for good; the reconciliations end when they are asked to.
-    let mut passes = std::pin::pin!(passes.fuse());
+    let mut reconciles = std::pin::pin!(reconciles.fuse());
     tokio::select! {
-        () = &mut passes => return,
+        () = &mut reconciles => return,
         () = once_ready => {}
     }
-    passes.await;
+    reconciles.await;
 }
 
 #[cfg(test)]

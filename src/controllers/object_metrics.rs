@@ -1,8 +1,8 @@
-//! Series of single objects, for the metrics page.
+//! Metrics of single objects, for the metrics page.
 //!
-//! Guarantees: an object that is gone is gone from the page, also where a pass over it ends later; so are all objects
-//! when another replica works them.
-//! Assumes: an object is admitted before any pass over it.
+//! Guarantees: an object that is gone is gone from the page, also where a reconciliation of it ends later; so are all
+//! objects when another replica reconciles them.
+//! Assumes: an object is admitted before any reconciliation of it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,7 +22,7 @@ use super::state_store::StateStore;
 pub enum MetricKind {
     /// A number that goes up and down.
     Gauge,
-    /// A number that only goes up, while one replica works the object.
+    /// A counter that only goes up while one replica reconciles the object.
     Counter,
 }
 
@@ -31,7 +31,7 @@ pub enum MetricKind {
 pub struct Metric {
     /// Its name, without what all metrics of the kind begin with, and a counter's without `_total`.
     pub name: &'static str,
-    /// What it tells.
+    /// Its help text.
     pub help: &'static str,
     /// What it is.
     pub kind: MetricKind,
@@ -65,7 +65,7 @@ pub trait Line: Clone + fmt::Debug + Send + 'static {
     /// All metrics, in the order of the page.
     const METRICS: &'static [Metric];
 
-    /// The numbers of the metric of that name.
+    /// The samples of the metric of that name.
     fn samples(&self, metric: &str) -> Vec<Sample>;
 }
 

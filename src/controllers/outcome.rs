@@ -1,4 +1,4 @@
-//! How a pass over one object ended, and when the next one is.
+//! How a reconciliation of one object ended, and when the next one is due.
 //!
 //! Guarantees: an outcome is no error. What failed has a class, and the class alone decides how soon it is tried
 //! again: later and later where the API server is in trouble, at once where another client wrote first.
@@ -15,7 +15,7 @@ use crate::runtime::supervisor::chain;
 pub enum Outcome {
     /// All is as it should be; the next look is after that time.
     Done(Duration),
-    /// Something was written, and what comes of it is looked at when it shows, after that time at the latest.
+    /// Something was written, and its effect is looked at when it shows, after that time at the latest.
     Waiting(Duration),
     /// The API server refuses what the object asks for; the object says so. Tried again after that time, and the first
     /// times sooner: see [`Class::Permanent`].
@@ -108,7 +108,7 @@ pub struct Error {
     pub verb: &'static str,
     /// What it was tried on: `deployments shop/cart`.
     pub object: String,
-    /// What came of it.
+    /// The result.
     pub source: call::Error,
 }
 

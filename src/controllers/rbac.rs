@@ -1,4 +1,4 @@
-//! What the controllers of all kinds have in common. Pure.
+//! The rights that the controllers of all kinds need. Pure.
 
 use crate::rbac::Rule;
 

@@ -30,15 +30,15 @@ use super::scope::Scope;
 use super::unworked::{self, Why};
 use super::{Watched, finalizer, named};
 use crate::api::Version;
-use crate::api::field::Fault;
-use crate::api::judge::{self, Written};
+use crate::api::field::FieldError;
+use crate::api::validation::{self, Written};
 use crate::runtime::call::call;
 use crate::runtime::clock;
 
 /// When to look again where something is seen otherwise than the status says.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// When to look again where others went first, or where a watch should have told before.
+/// When to look again where others went first, or where a watch should have fired before.
 const SOON: Duration = Duration::from_secs(1);
 
 /// The longest time until what was refused is tried again.
@@ -229,9 +229,9 @@ async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut 
 }
 
 /// What the gate has against an object as it is stored.
-fn faults<Kind: Reconciler>(object: &Kind::Object, now: Timestamp) -> Vec<Fault> {
+fn faults<Kind: Reconciler>(object: &Kind::Object, now: Timestamp) -> Vec<FieldError> {
     let object = serde_json::to_value(object).unwrap_or_default();
-    judge::stored(Kind::KIND, Written { version: Version::V1, object: &object }, now).faults
+    validation::stored(Kind::KIND, Written { version: Version::V1, object: &object }, now).errors
 }
 
 /// Reports an object that cannot be decoded, or lets it go.

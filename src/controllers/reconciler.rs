@@ -1,4 +1,4 @@
-//! What a kind has to say for it to be reconciled.
+//! What a kind implements to be reconciled.
 //!
 //! Guarantees: what is decided about an object is pure; what has effects is `observe`, `execute` and `finish`.
 
@@ -22,16 +22,16 @@ use super::status::{Change, Precondition};
 use super::{Settings, Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::rbac::Rule;
 
 /// When the status is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Before the actions: it says what is intended, and the operator that works next goes on from there.
+    /// Before the actions: it records the intent, and the next leader continues from there.
     First,
-    /// After the actions, and not while they change something: what comes of it is seen by the next reconciliation. The
-    /// events come before the status, so that one may be published twice and none is lost.
+    /// After the actions, and not while they change something: the next reconciliation sees the effect. The events come
+    /// before the status, so that one may be published twice and none is lost.
     Last,
     /// By one of the actions.
     InActions,
@@ -121,7 +121,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// Does what plans ask for.
     fn writer(&self) -> &ApiWriter;
 
-    /// The object is as it is now. Told before any reconciliation of it.
+    /// The object is as it is now. Called before any reconciliation of it.
     fn seen(&self, object: &Watched<Self::Object>);
 
     /// The object of that uid is gone.
@@ -142,7 +142,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// object has changed.
     fn resolve(
         object: &Self::Object,
-        faults: impl FnOnce() -> Vec<Fault>,
+        faults: impl FnOnce() -> Vec<FieldError>,
         state: &mut Self::State,
     ) -> Self::Spec;
 
@@ -226,7 +226,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Outcome> + Send;
 
     /// The conditions of an object that cannot be decoded, for these faults.
-    fn undecodable(faults: &[Fault]) -> Vec<Statement>;
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement>;
 
     /// The condition of an object in the namespace of gatehouse, with that message.
     fn in_own_namespace(message: String) -> Statement;
@@ -276,7 +276,7 @@ impl<Kind: Reconciler> Default for State<Kind> {
     }
 }
 
-/// What became of the actions.
+/// The results of the actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Whether something is otherwise now.
@@ -287,7 +287,7 @@ pub struct Progress {
     pub refused: Option<RefusedWrite>,
 }
 
-/// What a reconciliation has read and decided, and whoever acts.
+/// What a reconciliation has read and decided, and the executor of its actions.
 #[derive(Debug)]
 pub struct Execution<'a, Kind: Reconciler> {
     /// Who acts.

@@ -1,4 +1,4 @@
-//! Where objects are worked: in all namespaces, or in some, and never in the one that gatehouse runs in.
+//! Which namespaces are reconciled: all, or some, and never the one in which gatehouse runs.
 //!
 //! Guarantees: what is outside is neither read nor written, so that rights in these namespaces are enough. In the own
 //! namespace objects are read, so that their conditions can say why nothing is made.
@@ -60,7 +60,7 @@ impl Scope {
         Self { own: Some(own.to_owned()), ..self }
     }
 
-    /// Whether objects of that namespace are worked where it is watched.
+    /// Whether objects of that namespace are reconciled where it is watched.
     #[must_use]
     pub fn works(&self, namespace: &str) -> bool {
         self.own.as_deref() != Some(namespace)

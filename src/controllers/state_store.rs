@@ -1,4 +1,4 @@
-//! What one process remembers of objects between two reconciliations.
+//! The state that a process keeps for each object between two reconciliations.
 //!
 //! Guarantees: nothing that matters is here alone; without it a reconciliation is only less precise or does a call too
 //! many. What is forgotten when: with the object.

@@ -1,4 +1,4 @@
-//! The status of an object, written where it says something new.
+//! The status of an object, written only where it has changed.
 //!
 //! Guarantees: only what differs is sent, as a merge patch (RFC 7386), and nothing where nothing differs.
 //!

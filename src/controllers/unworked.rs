@@ -1,4 +1,4 @@
-//! An object that is not worked: its conditions say why, and nothing else is done.
+//! An object that is not reconciled: its conditions say why, and nothing else is done.
 //!
 //! One that this release cannot decode was stored before a rule existed, or while its definition was another one. One
 //! in the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's
@@ -23,11 +23,11 @@ use super::outcome::{Error, Outcome};
 use super::reconciler::Reconciler;
 use crate::api::Version;
 use crate::api::condition::{self, Statement};
-use crate::api::field::{Fault, Path, Reason};
-use crate::api::judge::{self, Written};
+use crate::api::field::{FieldError, Path, Reason};
+use crate::api::validation::{self, Written};
 use crate::runtime::call::call;
 
-/// Why an object is not worked.
+/// Why an object is not reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// This release cannot decode it.
@@ -51,8 +51,8 @@ impl Why {
     }
 }
 
-/// Says why an object is not worked, where that is new. `is_status_refused`: whether the API server refused the status
-/// before. An event says so once.
+/// Reports why an object is not reconciled, where that is new. `is_status_refused`: whether the API server refused the
+/// status before. An event says so once.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.
@@ -103,9 +103,9 @@ pub async fn report<Kind: Reconciler>(
 }
 
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
-fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<Fault> {
-    let faults = judge::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).faults;
-    let unclear = || Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
+fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<FieldError> {
+    let faults = validation::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).errors;
+    let unclear = || FieldError::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     if faults.is_empty() { vec![unclear()] } else { faults }
 }
 

@@ -64,7 +64,7 @@ pub enum Policy {
     UnlessOtherRelease,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// It was all there.

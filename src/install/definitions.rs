@@ -15,7 +15,7 @@ use crate::api::{UnknownVersion, Version};
 use crate::kinds::KINDS;
 
 /// The versions by which API servers serve our kinds. The others stay in the definitions, since objects may be stored
-/// in them; nobody can ask for them.
+/// in them; clients cannot ask for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served(BTreeSet<Version>);
 

@@ -73,7 +73,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
             }
         }
         pace.recover(corrected.elapsed());
-        // Our own news waits for nobody, and is no quarrel.
+        // Our own changes do not wait, and are no conflict with another client.
         let is_news = certificates.has_bundle_other_than(plan.bundle.as_ref());
         tokio::time::sleep(if is_news { GROUP } else { GROUP.max(pace.pause) }).await;
         while let Some(Some(())) = changes.next().now_or_never() {}
@@ -91,7 +91,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
     }
 }
 
-/// Corrects, and tells the certificates of a bundle that was not `seen` in force yet; whether anything differed.
+/// Corrects, and reports a bundle that was not `seen` in force yet to the certificates; whether anything differed.
 async fn restore_and_look(
     client: &Client,
     plan: &Plan,

@@ -70,11 +70,11 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// Where the API server finds it.
     pub address: Address,
-    /// The namespaces whose objects it judges; none for all.
+    /// The namespaces whose objects it validates; none for all.
     pub namespaces: BTreeSet<String>,
     /// The versions by which our kinds are served.
     pub served: Served,
-    /// The ClusterRole that owns the webhook configurations, so that they go with it; none for nobody.
+    /// The ClusterRole that owns the webhook configurations, so that they go with it; none: they have no owner.
     pub cluster_role: Option<String>,
     /// Whether what a newer release wrote is written over at the start.
     pub replaces_newer: bool,

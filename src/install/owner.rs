@@ -31,7 +31,7 @@ pub enum Error {
     },
 }
 
-/// Reads who owns the configurations of `plan`, if anybody does.
+/// Reads the owner of the configurations of `plan`, if there is one.
 ///
 /// # Errors
 /// When there is no such ClusterRole, or the API server does not say.

@@ -1,4 +1,4 @@
-//! The policies that the API server itself holds our kinds to, as values. Pure.
+//! The policies that the API server itself enforces on our kinds, as values. Pure.
 //!
 //! Guarantees: they hold while the gate is down, and an object that no policy protects is deleted then.
 //! Never: written by the gate. The person who deploys gatehouse applies them, so that its own account cannot lift them.

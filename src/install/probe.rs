@@ -108,7 +108,7 @@ async fn call(listener: SocketAddr, name: &str, bundle: &Bundle) -> Result<(), W
             Err(error) => Err(Why::Http(error.into())),
         },
     }?;
-    judge(&answer).map_err(Why::Answer)
+    check(&answer).map_err(Why::Answer)
 }
 
 /// Trusts the bundle and nothing else, and offers HTTP/1.1 as the API server does.
@@ -165,7 +165,7 @@ fn review() -> Value {
     })
 }
 
-fn judge(answer: &[u8]) -> Result<(), String> {
+fn check(answer: &[u8]) -> Result<(), String> {
     let answer: Value = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
     let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/response/uid") != UID {

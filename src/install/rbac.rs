@@ -1,4 +1,4 @@
-//! What installing itself needs. Pure.
+//! The rights that gatehouse needs to install itself. Pure.
 
 use super::NAME;
 use crate::api::GROUP;

@@ -1,4 +1,4 @@
-//! Whether our kinds can be used.
+//! Whether the API server serves our kinds.
 //!
 //! Guarantees: reads the discovery documents of our group alone, which every authenticated user may (ClusterRole
 //! `system:discovery`), so that no right in the cluster is needed to know.

@@ -55,7 +55,7 @@ pub fn pod_hooks() -> Vec<&'static PodHook> {
     KINDS.iter().filter_map(|kind| kind.pod_hook()).collect()
 }
 
-/// Judges creation and change in every version, and the scale subresource.
+/// Validates creation and change in every version, and the scale subresource.
 #[must_use]
 pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfiguration {
     let plurals = resources.iter().map(|one| one.plural.clone()).collect();
@@ -83,8 +83,8 @@ pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfi
 
 /// Writes defaults into new and changed objects, and into new pods what they ask for.
 ///
-/// The rules name the hub alone: with `Equivalent` a write in another version arrives converted, and `requestKind`
-/// tells what its author wrote.
+/// The rules name the hub alone: with `Equivalent` a write in another version arrives converted, and `requestKind` has
+/// the version that its author wrote.
 #[must_use]
 pub fn mutating(plan: &Plan, resources: &[Resource], pods: &[&PodHook]) -> MutatingWebhookConfiguration {
     let plurals = resources.iter().map(|one| one.plural.clone()).collect();
@@ -152,8 +152,8 @@ fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> Ru
     }
 }
 
-/// The namespaces that are worked, where not all are. Written out even when empty, so that a selector which a person
-/// else sets is taken back.
+/// The namespaces that are reconciled, where not all are. Written out even when empty, so that a selector which a
+/// person else sets is taken back.
 fn namespaces(plan: &Plan) -> LabelSelector {
     let worked = (!plan.namespaces.is_empty()).then(|| LabelSelectorRequirement {
         key: "kubernetes.io/metadata.name".to_owned(),
@@ -163,7 +163,7 @@ fn namespaces(plan: &Plan) -> LabelSelector {
     LabelSelector { match_expressions: worked.map(|worked| vec![worked]), match_labels: None }
 }
 
-/// Leaves out updates that change nothing which is judged: finalizers, owners, managed fields.
+/// Leaves out updates that change nothing which is validated: finalizers, owners, managed fields.
 fn conditions() -> Vec<MatchCondition> {
     vec![MatchCondition { name: "changes-what-is-judged".to_owned(), expression: changes() }]
 }

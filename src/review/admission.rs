@@ -1,13 +1,13 @@
-//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`. What pods ask for is
+//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, validation at `/validate`. What pods ask for is
 //! read by [`super::pods`].
 //!
 //! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
 //! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what
 //! the author's version cannot say; what is not understood is refused.
 //!
-//! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would tell the
-//! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing
-//! field) is therefore told here, all at once.
+//! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would report only what
+//! *they* found; what no other mutating hook can be expected to mend (anything but a missing
+//! field) is therefore reported here, all at once.
 
 use std::borrow::Cow;
 
@@ -21,12 +21,12 @@ use super::response::{
     API_VERSION, KIND, Response, describe_request, document, encoded, group_version_kind, refuse,
 };
 use super::{Answer, Endpoint, Failure, Report, Surroundings, pods};
-use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
-use crate::api::judge::{self, Change, Written};
+use crate::api::field::{FieldError, Path, Reason, Validation, Warning};
+use crate::api::validation::{self, Change, Written};
 use crate::api::{GROUP, Kind, Version, default};
 use crate::kinds;
 
-/// More warnings than these help nobody; the API server cuts them all when they get too many.
+/// More warnings than these do not help; the API server cuts them all when they get too many.
 const MOST_WARNINGS: usize = 16;
 
 /// What is done to objects, as far as rules distinguish.
@@ -67,7 +67,7 @@ struct Admission<'a> {
 /// What is decided.
 #[derive(Default)]
 struct Decision {
-    verdict: Verdict,
+    validation: Validation,
     patch: Option<String>,
     kept: Vec<Path>,
     defaulted: Vec<Path>,
@@ -133,7 +133,7 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
     Ok(Admission { request, kind, operation, sub_resource, version, author, now })
 }
 
-/// A pod in gatehouse's own namespace may use its ServiceAccount: nobody may have one made there.
+/// A pod in gatehouse's own namespace may use its ServiceAccount: no user may have one created there.
 fn refuse_own_namespace(admission: &Admission, own_namespace: Option<&str>) -> Result<(), Failure> {
     let Some(own) = own_namespace.filter(|_| admission.operation == Operation::Create) else { return Ok(()) };
     if admission.request.text("namespace").as_deref() != Some(own) {
@@ -169,8 +169,8 @@ impl Admission<'_> {
         Change { new, old, author: self.author, now: self.now }
     }
 
-    fn judge(&self, version: Version, object: &Value, old: Option<&Value>) -> Verdict {
-        judge::judge(self.kind, &self.change(version, object, old))
+    fn validate(&self, version: Version, object: &Value, old: Option<&Value>) -> Validation {
+        validation::validate(self.kind, &self.change(version, object, old))
     }
 
     fn old(&self) -> Result<Option<Cow<'_, Value>>, Failure> {
@@ -189,68 +189,68 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let (kind, version) = (admission.kind, admission.version);
     let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_deref()));
     let mended = kind.lens().convert(hub, Version::V1, version);
-    let mut verdict = admission.judge(version, &mended, old.as_deref());
-    if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
+    let mut validation = admission.validate(version, &mended, old.as_deref());
+    if validation.errors.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
-        verdict = Verdict { faults: Vec::new(), warnings: additions.warnings };
+        validation = Validation { errors: Vec::new(), warnings: additions.warnings };
     }
     // Mostly nothing was added, which is sooner seen than what.
     let patch =
         (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| encoded(&patch));
-    Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
+    Ok(Decision { validation, patch, kept: additions.kept, defaulted: additions.defaulted })
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
-    let verdict = match (admission.operation, admission.sub_resource.as_str()) {
+    let validation = match (admission.operation, admission.sub_resource.as_str()) {
         (Operation::Create | Operation::Update, "") => {
             let object = admission.object("object")?;
-            admission.judge(admission.version, &object, admission.old()?.as_deref())
+            admission.validate(admission.version, &object, admission.old()?.as_deref())
         }
         (Operation::Update, "scale") => scale(admission)?,
         // Nothing that a rule forbids. Deletions are asked about by configurations of older releases.
-        (Operation::Update, "status") | (Operation::Delete, "") => Verdict::default(),
+        (Operation::Update, "status") | (Operation::Delete, "") => Validation::default(),
         (operation, sub_resource) => {
             let what = format!("{} of sub-resource {sub_resource:?}", operation.name());
             return Err(bad_request(format!("unexpected {what}: no rule of this gate asks for it")));
         }
     };
-    Ok(Decision { verdict, ..Decision::default() })
+    Ok(Decision { validation, ..Decision::default() })
 }
 
 /// A new count by way of `/scale`, which shows nothing else of the object.
-fn scale(admission: &Admission) -> Result<Verdict, Failure> {
+fn scale(admission: &Admission) -> Result<Validation, Failure> {
     let replicas = |object: &Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
     let new = admission.object("object")?;
     let old = admission.object("oldObject")?;
     let Some(new) = replicas(&new) else {
-        let fault = Fault::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
-        return Ok(Verdict { faults: vec![fault], warnings: Vec::new() });
+        let fault = FieldError::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
+        return Ok(Validation { errors: vec![fault], warnings: Vec::new() });
     };
     Ok(admission.kind.validate_scale(new, replicas(&old).unwrap_or(new)))
 }
 
 fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {
-    let Decision { verdict, patch, kept, defaulted } = decision;
+    let Decision { validation, patch, kept, defaulted } = decision;
     let name = admission.request.text("name").unwrap_or_default();
     let mut warnings: Vec<String> = Vec::new();
-    for warning in verdict.warnings.iter().map(Warning::as_str) {
+    for warning in validation.warnings.iter().map(Warning::as_str) {
         if warnings.len() < MOST_WARNINGS && !warnings.iter().any(|known| known == warning) {
             warnings.push(warning.to_owned());
         }
     }
-    let status = (!verdict.accepted())
-        .then(|| Status::invalid(GROUP, admission.kind.names().kind, &name, &verdict.faults));
+    let status = (!validation.accepted())
+        .then(|| Status::invalid(GROUP, admission.kind.names().kind, &name, &validation.errors));
     let report = Report {
         code: status.as_ref().and_then(|status| status.code).unwrap_or(200),
-        faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),
+        faults: validation.errors.iter().map(|fault| fault.path.to_string()).collect(),
         ..report
     };
     let patch = patch.filter(|_| status.is_none());
     let written = audit::Written {
         is_allowed: status.is_none(),
         author: admission.author,
-        faults: &verdict.faults,
+        faults: &validation.errors,
         kept: &kept,
         defaulted: &defaulted,
     };

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::Version;
-use crate::api::field::{Fault, Path};
+use crate::api::field::{FieldError, Path};
 
 /// Annotations by their keys.
 pub(super) type Audit = BTreeMap<&'static str, String>;
@@ -30,12 +30,12 @@ const KEPT: &str = "kept";
 const DEFAULTED: &str = "defaulted";
 const WRITTEN_AS: &str = "written-as";
 
-/// What became of an object.
+/// The result for an object.
 pub(super) struct Written<'a> {
     pub(super) is_allowed: bool,
     /// The version that its author used.
     pub(super) author: Version,
-    pub(super) faults: &'a [Fault],
+    pub(super) faults: &'a [FieldError],
     /// Fields that were not given and keep what is stored.
     pub(super) kept: &'a [Path],
     /// Fields that were not given and were written for the first time.
@@ -62,7 +62,7 @@ impl Written<'_> {
     }
 }
 
-/// Of a request that was not worked on.
+/// For a request that was not processed.
 pub(super) fn of_refusal() -> Audit {
     Audit::from([(VERDICT, "denied".to_owned())])
 }
@@ -91,7 +91,7 @@ fn listed(key: &'static str, paths: &[&Path]) -> Option<(&'static str, String)> 
     Some((key, text))
 }
 
-/// Stands for the paths that are not told.
+/// Stands for the paths that are left out.
 const REST: &str = ", ...";
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_happened_is_told_by_its_path() {
+    fn each_thing_that_happened_is_reported_by_its_path() {
         let fields = [replicas(), Path::spec().at("windows").index(0)];
         let told = Written { kept: &fields[..1], defaulted: &fields, author: Version::V1Alpha1, ..PLAIN };
         let expected = [
@@ -122,7 +122,7 @@ mod tests {
             (WRITTEN_AS, "v1alpha1"),
         ];
         assert_eq!(told.annotations(), expected.map(|(key, text)| (key, text.to_owned())).into());
-        let faults = [Fault::new(replicas(), Reason::Invalid, "secret")];
+        let faults = [FieldError::new(replicas(), Reason::Invalid, "secret")];
         let told = Written { is_allowed: false, faults: &faults, kept: &fields, ..PLAIN }.annotations();
         let expected = [(VERDICT, "denied"), (FAULTS, "1: spec.replicas")];
         assert_eq!(told, expected.map(|(key, text)| (key, text.to_owned())).into());
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn the_api_server_takes_every_key_and_text() {
         let keys: Vec<_> = (0..50).map(|_| Path::spec().key("\u{1f980}\n".repeat(5000))).collect();
-        let faults: Vec<_> = keys.iter().map(|path| Fault::new(path.clone(), Reason::Invalid, "")).collect();
+        let faults: Vec<_> =
+            keys.iter().map(|path| FieldError::new(path.clone(), Reason::Invalid, "")).collect();
         for is_allowed in [true, false] {
             let written = Written {
                 is_allowed,

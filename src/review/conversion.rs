@@ -158,7 +158,7 @@ struct Seen {
     has_lost: bool,
 }
 
-/// Converts one object. Fails only on what tells no kind or version, and on what no sound object has.
+/// Converts one object. Fails only on objects without a kind or version, and on what no valid object has.
 fn convert(text: &mut Vec<u8>, fields: &RawFields, to: Version, seen: &mut Seen) -> Result<(), Failure> {
     let (kind, from) = identify(fields).map_err(|why| bad_request(format!(": {why}")))?;
     (seen.kind, seen.from) = (kind.names().kind, from.as_str());
@@ -189,7 +189,7 @@ fn identify(fields: &RawFields) -> Result<(&'static dyn Kind, Version), String> 
     Ok((kind, version))
 }
 
-/// What the lens works on. A part nested too deeply to be read is no part of any schema, and stays as it is.
+/// The input of the lens. A part nested too deeply to be read is no part of any schema, and stays as it is.
 fn parts(kind: &dyn Kind, fields: &RawFields) -> Result<Map<String, Value>, Failure> {
     let budget = Budget::new(Twice::LastHolds);
     let mut parts = Map::new();

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::Failure;
 use super::json::{self, RawFields, Text};
 use crate::api::bounded::{self, Budget, Twice, Unreadable};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 
 /// A review's request, its fields still unread but for the objects.
 pub(super) struct Request<'a> {
@@ -31,7 +31,7 @@ type Objects = Vec<(&'static str, Value)>;
 const OBJECTS: [&str; 2] = ["object", "oldObject"];
 
 impl Request<'_> {
-    /// The object under `name`, read in full but for what nobody asks for.
+    /// The object under `name`, read in full but for what no handler needs.
     pub(super) fn object(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Failure> {
         if let Some(objects) = &self.objects {
             let found = objects.iter().find(|(known, value)| *known == name && !value.is_null());
@@ -81,7 +81,7 @@ enum Asked<'a> {
 enum Reading {
     /// With its objects, each as a tree: its text is read once. What is wrong with one ends the reading.
     Objects,
-    /// Without them: what is wrong with one is said when it is asked for.
+    /// Without them: an error in one is reported when it is read.
     Envelope,
 }
 
@@ -254,7 +254,12 @@ impl Status {
     }
 
     /// All faults of an object, in the words of the API server's own `NewInvalid`.
-    pub(super) fn invalid(group: &'static str, kind: &'static str, name: &str, faults: &[Fault]) -> Self {
+    pub(super) fn invalid(
+        group: &'static str,
+        kind: &'static str,
+        name: &str,
+        faults: &[FieldError],
+    ) -> Self {
         let all = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let all = if faults.len() == 1 { all } else { format!("[{all}]") };
         let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

@@ -60,7 +60,7 @@ impl Endpoint {
         }
     }
 
-    /// The answer to a review that could not be worked on (too large, too late, a panic): a refusal with the
+    /// The answer to a review that could not be processed (too large, too late, a panic): a refusal with the
     /// request's uid, as far as `body` (which may be cut off anywhere) shows one.
     #[must_use]
     pub fn failure(self, body: &[u8], failure: &Failure) -> Answer {
@@ -91,7 +91,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// Why a review was not worked on.
+/// Why a review was not processed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The HTTP code inside the review's status: 400, 413, 500, 504.

@@ -1,4 +1,4 @@
-//! What pods ask for by a label, at `/mutate`.
+//! Hooks that pods ask for by a label, at `/mutate`.
 //!
 //! Guarantees: a pod that asks for nothing is allowed as it is; one that asks for what cannot be read is refused with all
 //! that is wrong with it. A pod is looked at when it is created, and never again.
@@ -7,7 +7,7 @@ use super::audit;
 use super::envelope::{Request, Status, bad_request};
 use super::response::{self, Response};
 use super::{Answer, Report};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::api::pod_hook::PodHook;
 use crate::kinds::KINDS;
 
@@ -59,7 +59,7 @@ fn allowed(request: &Request, report: Report, patch: Option<String>) -> Answer {
     Answer { body: response::document(response), report: Report { code: 200, ..report } }
 }
 
-fn refused(request: &Request, report: Report, name: &str, faults: &[Fault]) -> Answer {
+fn refused(request: &Request, report: Report, name: &str, faults: &[FieldError]) -> Answer {
     let status = Status::invalid("", "Pod", name, faults);
     let code = status.code.unwrap_or_default();
     let faults = faults.iter().map(|fault| fault.path.to_string()).collect();

@@ -38,7 +38,7 @@ pub(super) struct Response<'a> {
     pub(super) audit_annotations: Audit,
 }
 
-/// A request that was not worked on.
+/// A request that was not processed.
 pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
     let audit_annotations = audit::of_refusal();
     let status = Some(Status::failure(failure));

@@ -113,7 +113,7 @@ fn nonsense_in_one_object_fails_no_review() {
     }
 }
 
-/// What is told of a conversion to `to`.
+/// What is reported of a conversion to `to`.
 fn converted(to: Version, objects: &[Value]) -> Report {
     let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
         "request": {"uid": "u-1", "desiredAPIVersion": to.api_version(), "objects": objects}});
@@ -136,7 +136,7 @@ fn objects_are_counted_by_kind_and_versions_also_where_one_fails_the_review() {
 }
 
 #[test]
-fn a_dry_run_is_told_whatever_becomes_of_it() {
+fn a_dry_run_is_audited_whatever_becomes_of_it() {
     let request = |dry_run: Value, object: Value| {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u-1",
             "operation": "CREATE", "kind": kind("v1"), "name": "a", "object": object, "dryRun": dry_run}});
@@ -150,7 +150,7 @@ fn a_dry_run_is_told_whatever_becomes_of_it() {
 }
 
 #[test]
-fn an_audit_log_is_told_what_was_written_and_what_was_wrong_and_no_value() {
+fn an_audit_log_has_what_was_written_and_what_was_wrong_and_no_value() {
     let object = |replicas: Value| {
         json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
             "spec": {"target": {"create": {"image": "secret", "port": 80}}, "defaultReplicas": replicas}})

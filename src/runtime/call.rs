@@ -14,7 +14,7 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 /// A call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server said no.
+    /// The API server refused.
     #[error("{}", .0.message)]
     Refused(Box<Status>),
     /// There was no answer that could be read.

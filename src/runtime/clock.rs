@@ -1,4 +1,4 @@
-//! The only place that asks the time.
+//! The only place that reads the time.
 //!
 //! Everything that depends on time takes it as an argument; what hands it in takes it from here.
 //!
@@ -12,11 +12,11 @@
 //! test that replaces the file jumps, and need not wait for a boundary. What such a jump does:
 //!
 //! - passes: an object whose next look was to be by then has it at once ([`Alarms`]); others keep their timers;
-//! - the lease: nothing. Terms are reckoned by [`instant`]; only the times that a Lease tells a reader are shifted;
+//! - the lease: nothing. Terms are computed by [`instant`]; only the times in a Lease are shifted;
 //! - certificates: the next look at them, within a minute, sees the new time, and renews what is due by then and
 //!   nothing else. A server rejects what is valid by the offset alone if its own clock has another one;
 //! - etcd clusters: what is remembered of them has ages by [`instant`], which a jump leaves as they are. The ages of
-//!   pods and of conditions are reckoned by the wall clock, and grow by the jump;
+//!   pods and of conditions are computed by the wall clock, and grow by the jump;
 //! - times of the API server, such as those of managed fields and of creation, stay real.
 //!
 //! Never: anything of it in a release build without that feature.

@@ -3,9 +3,9 @@
 //!
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
 //! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a
-//! point is done. `answer:FILE` has each kind of request to the API server come to grief in every way that there is,
-//! once in each ([`answers`]), and `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that
-//! the next one that comes there passes. `kill:FILE:storage` is about points alone whose names begin with `storage`.
+//! point is done. `answer:FILE` makes each kind of API request fail once in every supported way ([`answers`]), and
+//! `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that the next one that comes there
+//! passes. `kill:FILE:storage` is about points alone whose names begin with `storage`.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
 

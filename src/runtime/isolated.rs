@@ -64,7 +64,7 @@ mod tests {
     use super::super::Tasks;
     use super::*;
 
-    /// Tells when it is dropped.
+    /// Sends when it is dropped.
     struct Told(mpsc::Sender<()>);
 
     impl Drop for Told {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn threads_that_are_busy_hold_up_nobody_else() {
+    async fn threads_that_are_busy_hold_up_no_other() {
         // One thread runs this test: it would not go on if the task ran there.
         let (release, held) = mpsc::channel::<()>();
         let (begun, begins) = oneshot::channel();

@@ -1,12 +1,12 @@
-//! Lines on their way to an output that may stand still, such as a log's pipe that nobody reads.
+//! Lines on their way to an output that may stand still, such as a log's pipe that is not read.
 //!
 //! ```text
-//!   whoever logs ──▶ lines that wait, up to a limit ──▶ one thread ──▶ output
+//!   log messages ──▶ lines that wait, up to a limit ──▶ one thread ──▶ output
 //!                        └▶ counted, where there is no room
 //! ```
 //!
 //! Guarantees: writing a line never waits for the output; lines come out whole and in their order; what was
-//! dropped is counted, and told in a line of its own once the output has taken what waited; nothing is lost where
+//! dropped is counted, and reported in a line of its own once the output has taken what waited; nothing is lost where
 //! [`Flush`] is dropped and the output moves, and one that stands still holds up the end for [`PATIENCE`] at most.
 //! Assumes: one call writes one line.
 
@@ -63,7 +63,7 @@ struct Waiting {
     lines: VecDeque<Box<[u8]>>,
     /// Of these lines, and of the one that is being written.
     bytes: usize,
-    /// Dropped lines that no line has told of.
+    /// Dropped lines that no line has reported.
     untold: u64,
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     impl Write for Held {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-            // When the test has ended nobody holds it up.
+            // When the test has ended nothing holds it up.
             let _ended = self.may.recv();
             let _ended = self.written.send(String::from_utf8_lossy(line).into_owned());
             Ok(line.len())
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_stands_still_holds_nobody_up_and_what_had_no_room_is_counted() {
+    fn an_output_that_stands_still_holds_nothing_up_and_what_had_no_room_is_counted() {
         let (mut to, _flush, may, lines) = held();
         let line = vec![b'x'; MOST / 4];
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! The numbers that `/metrics` shows.
+//! The metrics that `/metrics` shows.
 //!
 //! Guarantees: every label value is known at compile time or derived from the table of kinds, so that no caller
 //! can make series. The names of the first three are those of controller-runtime, so that its dashboards and
@@ -130,7 +130,7 @@ pub struct Metrics {
     pub requests: Family<Request, Counter>,
     /// Seconds from the head of a request to its answer.
     pub latency: Latency,
-    /// Requests that are being worked on.
+    /// Requests that are being processed.
     pub in_flight: Family<Webhook, Gauge>,
     /// Reviews by what was answered.
     pub reviews: Family<Review, Counter>,

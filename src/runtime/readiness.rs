@@ -1,4 +1,4 @@
-//! Who is ready, and who is not and why.
+//! Which parts of the process are ready, and why others are not.
 //!
 //! ```text
 //!   register("certificates") ──▶ Ready ── set() / unset("no certificate yet")
@@ -60,7 +60,7 @@ impl Ready {
 }
 
 impl Readiness {
-    /// Nobody registered: ready.
+    /// Nothing is registered: ready.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!   running ──signal, or a critical task ended──▶ draining ──drained, or grace over──▶ stopping ──▶ end
-//!                                    not ready at once;          the others are told
-//!                                    the gate serves on          to stop
+//!                                    not ready at once;          the others are
+//!                                    the gate serves on          stopped
 //! ```
 //!
 //! A second signal while draining ends the wait. Never: aborts a task that still does its work.
@@ -25,7 +25,7 @@ use super::{Tasks, clock};
 /// Why [`Supervisor::run`] did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A critical task ended although nobody had asked it to.
+    /// A critical task ended without being stopped.
     #[error("task {name} ended unexpectedly")]
     Ended {
         /// Its name.
@@ -261,7 +261,7 @@ impl Supervisor {
     }
 }
 
-/// The task panicked; what it said is in the log.
+/// The task panicked; its message is in the log.
 #[derive(Debug, thiserror::Error)]
 #[error("it panicked")]
 struct Panicked;

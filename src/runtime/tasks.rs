@@ -110,7 +110,7 @@ where
     tokio::task::spawn_blocking(work).await.map_err(|_: JoinError| Panicked)
 }
 
-/// What a panic said, as far as it is known at compile time: a formatted message may hold what a user wrote.
+/// The message of a panic, as far as it is known at compile time: a formatted message may hold what a user wrote.
 pub(crate) struct PanicMessage<'a>(pub(crate) &'a (dyn std::any::Any + Send));
 
 impl fmt::Display for PanicMessage<'_> {
@@ -136,7 +136,7 @@ mod tests {
             begun.send(()).unwrap();
             released.await.unwrap()
         });
-        // Nobody polls what is returned.
+        // The returned future is not polled.
         begins.await.unwrap();
         release.send(7).unwrap();
         assert_eq!(running.await, 7);

@@ -37,7 +37,7 @@ pub enum Writing {
     /// The thread that logs, which waits until standard error has taken the line: what ends soon, and what becomes
     /// another program.
     Direct,
-    /// A thread of its own, for which nobody waits: what serves.
+    /// A thread of its own, for which nothing waits: for servers.
     Queued,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a connection's client: when it was last heard of, and what it has not taken.
+//! The activity of a connection's client: when it last sent something, and which answers it has not taken.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -169,7 +169,7 @@ impl Activity {
 }
 
 impl Heard {
-    /// When the client will have been silent for too long, as things are, and what will be said of it then.
+    /// When the client will have been silent for too long, as things are, and the reason that is reported then.
     fn due(&self, limits: &Limits, now: Instant) -> (Instant, &'static str, bool) {
         let untaken = (self.taken + limits.answer, "unread");
         let asked = self.asked > Asked::Nothing;

@@ -80,7 +80,7 @@ impl Kept {
     }
 }
 
-/// A body that is being read, and what came of it so far.
+/// A body that is being read, and its state so far.
 pub struct Reading<'a> {
     crowd: &'a Arc<Crowd>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Who may ask for reviews: those who show a certificate of an authority that is trusted for it, under an allowed name.
+//! Which clients may ask for reviews: those with a certificate of a trusted authority, under an allowed name.
 //!
 //! Guarantees: a certificate of anyone else ends the handshake; the authority may change while the gate serves, and
 //! counts from the next handshake on; reading takes no lock. A client without a certificate gets through the
@@ -35,8 +35,8 @@ struct Verifier(Arc<dyn ClientCertVerifier>);
 pub struct Unusable(String);
 
 impl TrustedClients {
-    /// Nobody until the first [`Self::swap`]. Each name is a common name or a DNS name of a certificate; with none of
-    /// them, any name will do.
+    /// No client until the first [`Self::swap`]. Each name is a common name or a DNS name of a certificate; with none
+    /// of them, any name will do.
     #[must_use]
     pub fn named(names: &[String]) -> Self {
         let provider = Arc::new(aws_lc_rs::default_provider());

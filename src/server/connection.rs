@@ -45,7 +45,7 @@ use crate::runtime::metrics::Reason;
 /// How far the end of the server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Nobody has asked for it.
+    /// No end was asked for.
     Serving,
     /// Answers ask HTTP/1.1 clients to close; all else goes on.
     Announcing,
@@ -56,7 +56,7 @@ pub(super) enum Phase {
 }
 
 /// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before
-/// they have heard of a limit, and would be refused the rest.
+/// they know the limit, and would be refused the rest.
 const STREAMS: u32 = 100;
 
 /// Bytes that a connection keeps of a head of HTTP/1.1 that has not ended, of a body that is not read yet, or of an
@@ -123,7 +123,7 @@ impl Shared {
 
 /// Serves one connection to its end. `permit` is for its place among the open ones.
 pub(super) async fn serve(shared: Arc<Shared>, socket: TcpStream, permit: Option<OwnedSemaphorePermit>) {
-    // One that is gone already has nobody left to tell.
+    // A client that is gone already needs no answer.
     let Ok(client) = socket.peer_addr() else { return };
     let activity = Activity::new(client.ip());
     let _open = Open::new(&shared.metrics, shared.places.take(permit, &activity));

@@ -1,10 +1,10 @@
-//! Those whose next step is a client's: who has kept the gate waiting for longest gives way when room runs out.
+//! Connections that wait for their client: the one that has waited for longest is closed when room runs out.
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
-//! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on. Who
-//! needs room waits for it for a while, so that a burst is taken one after the other: until then only those give way
-//! that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does: clients
-//! that hold room and send little do not shut others out.
+//! time; the bytes that members hold stay within the ration, whether they wait for their client or are being processed.
+//! Who needs room waits for it for a while, so that a burst is taken one after the other: until then only those give
+//! way that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does:
+//! clients that hold room and send little do not shut others out.
 //! Never: cuts one whose next step is the gate's own.
 //!
 //! ```text
@@ -92,7 +92,7 @@ impl Crowd {
 /// Whether there is room.
 enum Room {
     Found,
-    /// Not yet; when somebody who waits will have stood still, where somebody does.
+    /// Not yet; when a waiting answer will have stood still, where one waits.
     Later(Option<Instant>),
 }
 
@@ -115,7 +115,7 @@ impl State {
         Some(one)
     }
 
-    /// Cuts the first of all; false when nobody waits.
+    /// Cuts the first of all; false when none waits.
     fn cut_first(&mut self) -> bool {
         let firsts = [&self.empty, &self.holding].map(|line| line.keys().next().copied());
         let Some(turn) = firsts.into_iter().flatten().min() else { return false };
@@ -131,7 +131,7 @@ impl State {
     }
 
     /// Whether so many more bytes fit, at once or once those are cut who have waited since that moment or before;
-    /// nobody is cut where even all who wait would not do.
+    /// none is cut where even all that wait would not suffice.
     fn fit(&mut self, more: usize, limit: usize, since: Instant) -> bool {
         if self.held - self.idle + more > limit {
             return false;
@@ -158,8 +158,8 @@ impl Member {
     }
 
     /// Has room for so many bytes more, which its client has sent or is about to send. What holds no more than `spare`
-    /// bytes also finds room where all of the ration is being worked on, up to a quarter more than that: small reviews
-    /// do not wait for large ones.
+    /// bytes also finds room where all of the ration is in use, up to a quarter more than that: small reviews do not
+    /// wait for large ones.
     ///
     /// # Errors
     /// [`GaveWay`].
@@ -185,7 +185,7 @@ impl Member {
     /// Grows where there is room, or where there will be without those who have waited since that moment or before.
     fn try_grow(&mut self, more: usize, spare: usize, since: Option<Instant>) -> Result<Room, GaveWay> {
         let mut state = self.crowd.lock();
-        // Out of the line meanwhile: nobody gives way to himself.
+        // Out of the line meanwhile: an answer does not give way to itself.
         if self.turn.take().is_some_and(|turn| state.leave(turn).is_none()) {
             self.bytes = 0;
             return Err(GaveWay);
@@ -327,7 +327,7 @@ mod tests {
         goes_on.go_on().unwrap();
         assert_eq!(next.grow(50, 0).await, Ok(()));
         assert_eq!([&still, &goes_on, &next].map(has_given_way), [true, false, false]);
-        // Nobody is there who has stood still, and it is waited for the one that ends.
+        // No answer has stood still, so the next one waits for the one that ends.
         let mut last = join(&crowd);
         let mut grows = std::pin::pin!(last.grow(50, 0));
         assert!(grows.as_mut().now_or_never().is_none());
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_nobody_takes_gives_way_and_nothing_is_left_behind() {
+    async fn an_unread_answer_gives_way_and_nothing_is_left_behind() {
         let crowd = Crowd::new(9, 100);
         let mut answer = join(&crowd);
         answer.grow(10, 0).await.unwrap();

@@ -1,6 +1,6 @@
 //! How long a review may take. Pure.
 //!
-//! The API server tells an admission webhook its patience as `?timeout=10s` and a conversion webhook nothing: there
+//! The API server sends its timeout to an admission webhook as `?timeout=10s`, and none to a conversion webhook: there
 //! it is 30 s (kubernetes/apiserver `pkg/util/webhook`, kubernetes/apiextensions-apiserver `webhook_converter.go`).
 
 use std::time::Duration;

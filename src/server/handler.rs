@@ -34,7 +34,7 @@ pub trait Reviewer: Send + Sync + 'static {
     /// Reads one review and answers it.
     fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer;
 
-    /// The answer to a review that could not be worked on.
+    /// The answer to a review that could not be processed.
     fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer;
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Gate {
     discarding: Tasks,
 }
 
-/// What came of a request's body.
+/// The result of reading a request's body.
 struct Received {
     bytes: Bytes,
     fault: Option<Failure>,
@@ -176,8 +176,8 @@ impl Gate {
         let _place = self.in_flight.try_acquire().map_err(|_| Busy)?;
         let answer = match objection.or(fault) {
             Some(failure) => self.fail(endpoint, &bytes, &failure),
-            None if bytes.len() > self.limits.inline => self.judge_apart(endpoint, bytes, deadline).await,
-            None => self.judge(endpoint, &bytes),
+            None if bytes.len() > self.limits.inline => self.answer_apart(endpoint, bytes, deadline).await,
+            None => self.answer(endpoint, &bytes),
         };
         Ok((answer, member))
     }
@@ -228,7 +228,7 @@ impl Gate {
         })
     }
 
-    fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
+    fn answer(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
         let answer = catch_unwind(AssertUnwindSafe(|| self.reviewer.answer(endpoint, body, clock::now())));
         answer.unwrap_or_else(|_said| {
             self.metrics.panics.inc();
@@ -238,24 +238,24 @@ impl Gate {
 
     /// On a thread of its own, since it may take long, and not too many at a time, since each needs a multiple of
     /// its size. One that is too late is answered; its work ends unheard.
-    async fn judge_apart(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+    async fn answer_apart(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
         let is_large = body.len() > self.limits.large;
         let places = if is_large { &self.large_in_flight } else { &self.medium_in_flight };
         let gate = Arc::clone(self);
-        let judged = body.clone();
+        let copy = body.clone();
         let work = async {
             // Closed never; were it, the work would only go on without a place.
             let place = Arc::clone(places).acquire_owned().await;
             blocking(move || {
                 let _place = place;
-                gate.judge(endpoint, &judged)
+                gate.answer(endpoint, &copy)
             })
             .await
         };
         match timeout_at(deadline, work).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_panicked)) => self.fail(endpoint, &body, &problem::panicked()),
-            Err(_elapsed) => self.fail(endpoint, &body, &problem::too_late("judging the review")),
+            Err(_elapsed) => self.fail(endpoint, &body, &problem::too_late("answering the review")),
         }
     }
 
@@ -308,7 +308,7 @@ fn media(headers: &HeaderMap) -> Option<Failure> {
 mod tests {
     use super::*;
 
-    fn judged(name: &'static str, value: &'static str) -> Option<String> {
+    fn checked(name: &'static str, value: &'static str) -> Option<String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(name, HeaderValue::from_static(value));
@@ -318,19 +318,19 @@ mod tests {
     #[test]
     fn json_passes_with_parameters_and_in_any_case() {
         for value in ["application/json", "Application/JSON", "application/json; charset=utf-8"] {
-            assert_eq!(judged("content-type", value), None);
+            assert_eq!(checked("content-type", value), None);
         }
-        assert_eq!(judged("content-encoding", "identity"), None);
+        assert_eq!(checked("content-encoding", "identity"), None);
     }
 
     #[test]
     fn other_media_are_named_with_what_is_expected() {
         assert_eq!(
-            judged("content-type", "application/yaml").unwrap(),
+            checked("content-type", "application/yaml").unwrap(),
             r#"unsupported Content-Type "application/yaml": expected application/json"#
         );
         assert_eq!(
-            judged("content-encoding", "gzip").unwrap(),
+            checked("content-encoding", "gzip").unwrap(),
             r#"unsupported Content-Encoding "gzip": expected none"#
         );
         assert!(media(&HeaderMap::new()).is_some());

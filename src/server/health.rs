@@ -125,7 +125,7 @@ async fn answer(socket: TcpStream, router: Router, member: Member) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER).keep_alive(false);
     tokio::select! {
-        // One that ends badly has nobody left to tell.
+        // A connection that ends badly needs no answer.
         _ended = timeout(WHOLE, http.serve_connection(TokioIo::new(socket), service)) => {}
         () = member.gave_way() => {}
     }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn pages_that_nobody_reads_are_few_and_each_is_as_things_are() {
+    async fn unread_pages_are_few_and_each_is_up_to_date() {
         let pages = Pages::of(Page::new(|_| {}));
         let mut unread = Vec::new();
         for _ in 0..2 * PAGES {

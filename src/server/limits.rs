@@ -11,24 +11,26 @@ pub struct Limits {
     /// file, so the process may not have more of them than it may open files. Each may have some 100 KiB in memory that
     /// nothing else counts: TLS, a head, and what was sent over HTTP/2 and is not read yet.
     pub connections: usize,
-    /// Reviews that have arrived and are worked on at a time; more are answered 503 with `Retry-After`, which the API
+    /// Reviews that have arrived and are processed at a time; more are answered 503 with `Retry-After`, which the API
     /// server honours.
     pub in_flight: usize,
-    /// Bytes of a review that is judged where it was read. What is larger is judged on a thread of its own, and holds
-    /// up nobody there.
+    /// Bytes of a review that is validated where it was read. What is larger is validated on a thread of its own, and
+    /// holds up no other review there.
     pub inline: usize,
-    /// Reviews of more bytes than `inline` and not large judged at a time; more wait.
+    /// Reviews of more bytes than `inline` and not large that are validated at a time; more wait.
     pub medium_in_flight: usize,
-    /// Large reviews judged at a time; more wait. Each may need some ten times its size, up to a limit that its
+    /// Large reviews that are validated at a time; more wait. Each may need some ten times its size, up to a limit that
+    /// its
     /// number of fields and list items sets ([`crate::api::bounded`]).
     pub large_in_flight: usize,
     /// A review whose body has more bytes than this is large. Others find room beside what large ones take.
     pub large: usize,
     /// Bodies and answers whose client is waited for at a time: the one that has stood still for longest gives way.
     pub unread_bodies: usize,
-    /// Bytes that bodies take together while they are read and judged, and large answers until they are taken: some
-    /// fifteen of the largest reviews of an update. Small answers over HTTP/2 have a quarter of that besides. A large body has room for all of it before it is read; those for which
-    /// there is none wait, and one whose client stands still gives way to them.
+    /// Bytes that bodies take together while they are read and validated, and large answers until they are taken: some
+    /// fifteen of the largest reviews of an update. Small answers over HTTP/2 have a quarter of that besides. A large
+    /// body has room for all of it before it is read; those for which there is none wait, and one whose client stands
+    /// still gives way to them.
     pub bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
     pub admission_body: usize,
@@ -43,7 +45,7 @@ pub struct Limits {
     pub idle: Duration,
     /// For a client to take an answer that is large, or over HTTP/2.
     pub answer: Duration,
-    /// How long a drain goes on accepting: until everybody has heard that this endpoint is gone.
+    /// How long a drain goes on accepting: until all clients know that this endpoint is gone.
     pub drain_delay: Duration,
     /// From the end of the delay: how long idle connections may stay until their client closes them.
     pub drain_deadline: Duration,

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: one more connection than there are [`Places`] waits for its own, and those behind it in the kernel's
 //! backlog; an accept that fails for want of file descriptors waits a little instead of spinning; a client that is slow
-//! in its handshake holds up nobody.
+//! in its handshake holds up no other.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

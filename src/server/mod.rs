@@ -56,7 +56,7 @@ pub struct Config {
     pub certificate: ServedCertificate,
     /// The least version of TLS that is spoken.
     pub min_version: MinVersion,
-    /// Whose reviews of admission are answered; everybody's without it.
+    /// The clients whose admission reviews are answered; all without it.
     pub clients: Option<TrustedClients>,
     /// Its limits.
     pub limits: Limits,
@@ -76,7 +76,7 @@ pub enum Error {
     Listen {
         /// As it was given.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The crypto provider does not fit.

@@ -1,4 +1,4 @@
-//! What is seen of a request: one span, the metrics, and a line for each refusal. A decorator: nothing here changes
+//! Observability of a request: one span, the metrics, and a line for each refusal. A decorator: nothing here changes
 //! an answer.
 //!
 //! Guarantees: no more than [`LONGEST`] characters of anything that a client has written get into one field of a line.
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sound_trace_is_told() {
+    fn only_a_valid_trace_is_passed_on() {
         let of = |value: &'static str| {
             let headers: HeaderMap =
                 [("traceparent".parse().unwrap(), value.parse().unwrap())].into_iter().collect();

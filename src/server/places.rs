@@ -1,4 +1,4 @@
-//! The places of connections, and who gives up its own when all are taken.
+//! The slots of connections, and which connection gives up its own when all are taken.
 //!
 //! Guarantees: one more connection gets the place of one that has not asked for a review yet, or else of one that is
 //! idle: of the client that holds most, the one that has been idle for longest. Connections that an API server may be
@@ -135,7 +135,7 @@ mod tests {
         (activity, place)
     }
 
-    /// Which of them give way, one after the other, until nobody does.
+    /// Which of them give way, one after the other, until none does.
     fn go(places: &Places, all: &[&(Arc<Activity>, Place)]) -> Vec<usize> {
         let mut gone = Vec::new();
         for _ in all {

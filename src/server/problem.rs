@@ -1,4 +1,4 @@
-//! The sentences for what goes wrong outside the rules: inside a review where there is one, as a `Status` elsewhere.
+//! The messages for failures outside of the rules: inside a review where there is one, as a `Status` elsewhere.
 
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Method, StatusCode, Uri};
@@ -56,7 +56,7 @@ pub(super) fn busy() -> Response<Vec<u8>> {
     response
 }
 
-/// 401: nobody knows who asks.
+/// 401: the client is not authenticated.
 pub(super) fn unauthorized() -> Response<Vec<u8>> {
     let message =
         "no client certificate was shown: admission reviews are answered to clients of --client-ca alone";

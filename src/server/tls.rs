@@ -1,7 +1,7 @@
-//! What the gate speaks of TLS.
+//! The TLS settings of the gate.
 //!
 //! TLS 1.2 and 1.3, or 1.3 alone; HTTP/2 is offered beside HTTP/1.1 since the API server speaks HTTP/1.1 alone with
-//! webhooks (kubernetes/kubernetes#75791) and everybody else may have the better one. No session is kept for
+//! webhooks (kubernetes/kubernetes#75791) and all other clients may use the better one. No session is kept for
 //! resumption: the API server has no session cache, so tickets are work for nothing.
 
 use std::sync::Arc;

@@ -31,7 +31,7 @@ use super::requests::Requests;
 use crate::runtime::call::call;
 use crate::runtime::supervisor::chain;
 
-/// Who tells of what happened.
+/// The reporter of what happened.
 const REPORTER: &str = "gatehouse-storage";
 
 /// The first pause before a migration that did not come to its end is made again, and the longest.
@@ -103,7 +103,7 @@ fn version(definition: &Definition) -> Option<u128> {
 }
 
 impl Keeper {
-    /// Works until it is stopped. What is under way then is answered first.
+    /// Runs until it is stopped. What is under way then is answered first.
     pub async fn run(&self, stop: &CancellationToken) {
         let _shown = Shown(&self.numbers);
         join_all(self.definitions.iter().map(|name| self.keep(name, stop))).await;
@@ -155,7 +155,7 @@ impl Keeper {
         };
         self.numbers.has_older(name, before.maybe_stored().len());
         let mut seen = Seen::of(&before);
-        // A command that somebody ended may have been the last to say anything.
+        // A command that was killed may have been the last to write.
         if plan::is_stored_as_wanted(&before) && !before.says_migrated() {
             if let Err(error) = migration.say_settled(name).await {
                 warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
@@ -188,7 +188,7 @@ impl Keeper {
         }
     }
 
-    /// Tells of the outcome; whether the definition is as it should be.
+    /// Reports the outcome; whether the definition is as it should be.
     async fn tell(&self, definition: &Definition, outcome: Result<Outcome, Error>) -> bool {
         let name = definition.name.as_str();
         let to = definition.storage_version();
@@ -287,7 +287,7 @@ struct Meter<'a> {
     name: &'a str,
     numbers: &'a Numbers,
     before: Mutex<Tally>,
-    /// Whether it is told that the API server cannot be reached.
+    /// Whether an unreachable API server is reported.
     is_unreached: AtomicBool,
 }
 
@@ -356,7 +356,7 @@ mod tests {
         let same = definition("10", "False", &["v1alpha1", "v1"]);
         assert!(!is_change([own(), vec![same]].concat()), "it is newer, and says the same");
         assert!(is_change([own(), vec![definition("10", "False", &["v1"])]].concat()));
-        assert!(is_change(vec![definition("none", "False", &["v1"])]), "nobody knows how old it is");
+        assert!(is_change(vec![definition("none", "False", &["v1"])]), "its age is unknown");
     }
 
     #[test]

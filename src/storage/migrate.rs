@@ -1,4 +1,4 @@
-//! A migration, carried out.
+//! Runs a migration.
 
 mod event;
 mod kubernetes;
@@ -116,7 +116,7 @@ pub struct Migration<'a> {
     pub options: Options,
     /// Ends it early, in good order.
     pub stop: CancellationToken,
-    /// Who is told.
+    /// The receiver of events.
     pub watch: &'a dyn Watch,
 }
 
@@ -344,7 +344,7 @@ impl Migration<'_> {
         Ok(Outcome::Kept { why: Kept::Changed, last })
     }
 
-    /// Looks at all objects, and tells who has written them in which version.
+    /// Reads all objects, and reports which managers have written them in which version.
     ///
     /// # Errors
     /// The API server does not list them.

@@ -1,4 +1,4 @@
-//! What is shown of the migrations of the leader.
+//! The metrics of the leader's migrations.
 //!
 //! Guarantees: as many series as there are definitions of ours and ends of an object.
 
@@ -23,7 +23,7 @@ struct Result {
     result: &'static str,
 }
 
-/// What becomes of an object.
+/// The result for an object.
 const RESULTS: [&str; 4] = ["rewritten", "as_wanted", "overtaken", "failed"];
 
 /// The numbers. Clones share them. A rate is that of the counter.

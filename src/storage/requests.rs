@@ -1,4 +1,4 @@
-//! What is asked of the API server.
+//! Requests to the API server.
 //!
 //! Guarantees: each request has a limit; objects come and go as metadata alone, whatever they hold; a refusal keeps what
 //! the API server asks to be waited for.

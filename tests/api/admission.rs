@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::Test;
 
 pub const TESTS: &[Test] = &[
-    ("five_faults_are_told_in_one_answer", five_faults_are_told_in_one_answer),
+    ("five_faults_are_reported_in_one_answer", five_faults_are_reported_in_one_answer),
     (
-        "the_same_faults_are_told_in_the_old_versions_paths",
-        the_same_faults_are_told_in_the_old_versions_paths,
+        "the_same_faults_are_reported_in_the_old_versions_paths",
+        the_same_faults_are_reported_in_the_old_versions_paths,
     ),
     (
         "a_converted_request_is_answered_in_its_authors_paths",
@@ -36,7 +36,7 @@ fn causes(namespace: &Namespace, manifest: &serde_json::Value) -> Vec<String> {
     fields
 }
 
-fn five_faults_are_told_in_one_answer(bed: &Bed) {
+fn five_faults_are_reported_in_one_answer(bed: &Bed) {
     let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "five"},
         "spec": {"replicas": 12, "version": "3.9.1", "storage": {"size": "-1Gi"}, "tls": {"mode": "Sometimes"},
             "backup": {"schedule": "61 * * * *", "timeZone": "Europe/Atlantis",
@@ -54,7 +54,7 @@ fn five_faults_are_told_in_one_answer(bed: &Bed) {
     );
 }
 
-fn the_same_faults_are_told_in_the_old_versions_paths(bed: &Bed) {
+fn the_same_faults_are_reported_in_the_old_versions_paths(bed: &Bed) {
     let manifest = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster",
         "metadata": {"name": "a-name-that-is-far-too-long-for-its-backup-cron-job"},
         "spec": {"size": 12, "version": "3.9.1", "storageSize": "-1Gi", "backupSchedule": "61 * * * *"}});

@@ -103,7 +103,7 @@ fn the_audit_log_has_the_annotations_of_the_gate(bed: &Bed) {
     expected.insert("mutate.gatehouse.dev/defaulted".to_owned(), "1: spec.timeZone".to_owned());
     assert_eq!(annotations, expected);
 
-    // The first webhook that refuses is the last that is asked. Of values nothing is told.
+    // The first webhook that refuses is the last that is asked. The audit annotations have no values.
     let mut wrong = plain;
     wrong["defaultReplicas"] = json!(-1);
     wrong["timeZone"] = json!("Europe/Atlantis");

@@ -73,7 +73,7 @@ impl Ground {
 }
 
 /// Options of a gate that works no namespace of a test.
-pub const WORKS_NONE: [&str; 2] = ["--watch-namespaces", "nobody-is-here"];
+pub const WORKS_NONE: [&str; 2] = ["--watch-namespaces", "none"];
 
 /// One that is started here, whatever cluster there is besides.
 pub fn ours(options: Options, controller_manager: bool) -> Options {

@@ -142,7 +142,7 @@ fn trusted(secrets: &[Secret]) -> Vec<usize> {
     secrets[1..].iter().map(|leaf| certificates(leaf, "ca.crt").len()).collect()
 }
 
-/// Whether whoever trusts what stands beside each leaf takes all of them.
+/// Whether a client that trusts the CA stored with each leaf accepts all of them.
 fn are_of_one_piece(secrets: &[Secret], now: Timestamp) -> bool {
     secrets[1..].iter().all(|beside| {
         let roots = certificates(beside, "ca.crt");
@@ -252,7 +252,7 @@ fn an_authority_that_is_taken_away_is_followed_by_another(bed: &Bed) {
     let both = place.settle("c", |secrets| trusted(secrets) == [2; 3]);
     assert_eq!(shown(&both), shown(&made), "what members take");
     place.until("c", "CertificatesValid", "each member is restarted");
-    eventually(|| if pod() == before { Err("the pod of before") } else { Ok(()) });
+    eventually(|| if pod() == before { Err("the previous pod") } else { Ok(()) });
 
     place.minutes += 10;
     place.site.jump(place.minutes);
@@ -277,7 +277,7 @@ fn two_operators_end_up_with_one_authority(bed: &Bed) {
         let made = place.settle(name, |secrets| are_of_one_piece(secrets, clock::now()));
         place.look(name);
         assert_eq!(place.secrets(name).unwrap(), made);
-        assert_eq!(trusted(&made), [1; 3], "nobody has trusted another one");
+        assert_eq!(trusted(&made), [1; 3], "no other one was trusted");
     }
 }
 

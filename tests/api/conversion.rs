@@ -1,4 +1,4 @@
-//! Conversion under the API server's own reading and writing: lists, watches, patches, and what it costs nobody.
+//! Conversion under the API server's own reading and writing: lists, watches, patches, and what it does not cost.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::corpus::bare;
 
 mod cost;
 
-/// With nobody who works so many objects.
+/// With no operator that reconciles so many objects.
 pub const ON_BARE: &[Test] = &[
     ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
     ("what_conversion_costs_is_counted", cost::what_conversion_costs_is_counted),
@@ -202,7 +202,7 @@ fn sixty_windows_go_through_the_old_version(bed: &Bed) {
     assert_eq!(shown["spec"]["schedulingConfig"].as_array().expect("a list").len(), 60);
     assert_eq!(bed.objects.at(&hub)["spec"], stored);
 
-    // An edit of one hour through the old version, by somebody who writes what that version shows and no more.
+    // An edit of one hour through the old version, by a client that writes only what that version shows.
     rewrite(&namespace, &spoke, |edited| {
         let metadata = edited["metadata"].as_object_mut().expect("metadata");
         metadata.retain(|key, _| ["name", "namespace", "resourceVersion"].contains(&&**key));
@@ -234,7 +234,7 @@ fn a_window_edited_beside_others_keeps_what_the_old_version_cannot_say(bed: &Bed
     let gone =
         |warnings: &[String]| warnings.iter().any(|one| one.starts_with("spec.schedulingConfig: a new item"));
 
-    // One is edited, and another one inserted before it, by somebody who writes no annotations.
+    // One is edited, and another one inserted before it, by a client that writes no annotations.
     let (_, _, warnings) = rewrite_warned(&namespace, &spoke, |edited| {
         let metadata = edited["metadata"].as_object_mut().expect("metadata");
         metadata.retain(|key, _| ["name", "namespace", "resourceVersion"].contains(&&**key));
@@ -246,7 +246,7 @@ fn a_window_edited_beside_others_keeps_what_the_old_version_cannot_say(bed: &Bed
     assert_eq!(found[1..], expected);
     assert_eq!(found[0]["from"], "01:00");
 
-    // The manifest of before replaces it, with its annotations and an edit.
+    // The earlier manifest replaces it, with its annotations and an edit.
     let (_, _, warnings) = rewrite_warned(&namespace, &spoke, |edited| {
         let read = edited["metadata"]["resourceVersion"].take();
         *edited = manifest.clone();

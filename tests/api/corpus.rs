@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
-use gatehouse::api::judge::{self, Change, Written};
+use gatehouse::api::validation::{self, Change, Written};
 use gatehouse::api::{Kind, Version, default};
 use gatehouse::kinds;
 use gatehouse::runtime::clock;
@@ -47,7 +47,7 @@ pub const TESTS: &[Test] = &[
 /// Who refuses an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// Nobody does.
+    /// No one does: it is accepted.
     Nobody,
     /// The definition, by structure or CEL; and the gate, for the same fields.
     Definition,
@@ -155,8 +155,8 @@ fn replace(namespace: &str, stored: &Value, object: &Value) -> Ask {
     Ask::put(format!("{}?dryRun=All", path(namespace, &object)), object)
 }
 
-/// What comes of all cases where an operator writes to the stored objects as well: one that it has changed meanwhile is
-/// told its status again, and tried again.
+/// What comes of all cases where an operator writes to the stored objects as well: one that it has changed meanwhile
+/// gets its status again, and is tried again.
 fn replace_all(
     objects: &Objects,
     namespace: &str,
@@ -274,8 +274,8 @@ fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let mended = kind.lens().convert(hub.clone(), Version::V1, version);
     let old = old.map(|old| Written { version: self::version(old), object: old });
     let refused = |written: Written| {
-        let verdict = judge::judge(kind, &Change { new: written, old, author: version, now });
-        verdict.faults.iter().map(|fault| fault.path.to_string()).collect::<BTreeSet<_>>()
+        let verdict = validation::validate(kind, &Change { new: written, old, author: version, now });
+        verdict.errors.iter().map(|fault| fault.path.to_string()).collect::<BTreeSet<_>>()
     };
     let as_written = refused(Written { version, object: &mended });
     let as_hub = refused(Written { version: Version::V1, object: &hub });

@@ -29,7 +29,7 @@ pub const TESTS: &[Test] = &[
         "a_script_that_fails_leaves_nothing_and_may_be_corrected",
         a_script_that_fails_leaves_nothing_and_may_be_corrected,
     ),
-    ("nothing_is_run_that_nobody_has_approved", nothing_is_run_that_nobody_has_approved),
+    ("nothing_is_run_without_approval", nothing_is_run_without_approval),
     (
         "what_was_approved_is_run_whatever_becomes_of_its_source",
         approval::what_was_approved_is_run_whatever_becomes_of_its_source,
@@ -180,7 +180,7 @@ fn a_script_that_fails_leaves_nothing_and_may_be_corrected(bed: &Bed) {
     assert_eq!(node.pods(), 2);
 }
 
-fn nothing_is_run_that_nobody_has_approved(bed: &Bed) {
+fn nothing_is_run_without_approval(bed: &Bed) {
     let namespace = bed.namespace();
     let node = Node::new(&namespace);
     let author = author(&namespace);

@@ -28,8 +28,8 @@ pub const TESTS: &[Test] = &[
 
 /// With an operator of their own, whose rights are a test's.
 pub const ON_CLOCKS: &[Test] = &[(
-    "a_right_to_read_that_is_missing_is_told_until_it_is_given",
-    a_right_to_read_that_is_missing_is_told_until_it_is_given,
+    "a_right_to_read_that_is_missing_is_reported_until_it_is_given",
+    a_right_to_read_that_is_missing_is_reported_until_it_is_given,
 )];
 
 /// Between two writes of each of those that write an object all the time: some fifty a second together.
@@ -136,7 +136,7 @@ fn an_object_that_others_write_all_the_time_is_worked(bed: &Bed) {
 }
 
 /// Nothing is done on the strength of what could not be read, and the status says what is missing.
-fn a_right_to_read_that_is_missing_is_told_until_it_is_given(bed: &Bed) {
+fn a_right_to_read_that_is_missing_is_reported_until_it_is_given(bed: &Bed) {
     let namespace = bed.namespace();
     let site = Site::new(&namespace);
     let role = site::role(&namespace, |resource, verb| (resource, verb) != ("poddisruptionbudgets", "get"));

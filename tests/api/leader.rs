@@ -1,7 +1,7 @@
 //! Which of several replicas works, and what becomes of the work when that one dies, leaves, or hears nothing from the
 //! API server. What is left when all of them are gone is in [`removal`].
 //!
-//! Tests take turns on a control plane. When who leads changes is told by the Lease: a term is over when its last
+//! Tests take turns on a control plane. The Lease determines when the leader changes: a term is over when its last
 //! renewal is as old as the Lease lasts.
 
 use std::collections::BTreeMap;
@@ -43,15 +43,15 @@ pub const TESTS: &[Test] = &[
     ("each_part_runs_alone_with_its_own_rights", parts::each_part_runs_alone_with_its_own_rights),
     ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
     (
-        "without_an_api_server_nobody_leads_and_then_somebody_does",
-        without_an_api_server_nobody_leads_and_then_somebody_does,
+        "without_an_api_server_no_replica_leads_and_then_one_does",
+        without_an_api_server_no_replica_leads_and_then_one_does,
     ),
 ];
 
-/// How long a Lease lasts unless a replica is told otherwise.
+/// How long a Lease lasts unless a replica is configured otherwise.
 const TERM: SignedDuration = SignedDuration::from_secs(15);
 
-/// A replica that is told nothing else than what tests tell all of them.
+/// A replica without settings of its own.
 const AS_SHIPPED: &[&str] = &[];
 
 /// A control plane that is this test's for now, and several replicas behind one address.
@@ -63,7 +63,7 @@ struct House<'a> {
 }
 
 impl<'a> House<'a> {
-    /// One in which nobody has led. What replicas of other tests have installed is there, if any ran before.
+    /// One without an earlier leader. What replicas of other tests have installed is there, if any ran before.
     fn begin(bed: &'a Bed) -> Self {
         let turn = bed.turn();
         bed.objects.if_there(Ask::delete(LEASE));
@@ -287,7 +287,7 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     let leader = house.lease();
     let leading = replicas.iter().position(|one| identity(one) == leader.holder).expect("one of them leads");
     replicas.remove(leading).into_program().kill();
-    // The time comes while nobody leads.
+    // The time comes while there is no leader.
     house.jump(jump);
     let last = house.lease();
     let next = bed.objects.until("lease/gatehouse", "gatehouse-system", |lease| {
@@ -320,8 +320,9 @@ fn until_looked_at(gate: &Gate, namespace: &str, name: &str) {
     let object = format!("{namespace}/{name}");
     let mut lines = Log::of(gate.log().path()).from_the_start();
     eventually(|| {
-        let is_it =
-            |line: &Value| line["message"] == "pass" && line["object"] == *object && line["result"] == "done";
+        let is_it = |line: &Value| {
+            line["message"] == "reconciled" && line["object"] == *object && line["result"] == "done"
+        };
         if lines().iter().any(is_it) { Ok(()) } else { Err(format!("no pass over {object}")) }
     });
 }
@@ -356,7 +357,7 @@ fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {
     assert_eq!(house.lease().holder, "");
 }
 
-fn without_an_api_server_nobody_leads_and_then_somebody_does(bed: &Bed) {
+fn without_an_api_server_no_replica_leads_and_then_one_does(bed: &Bed) {
     const TERM: SignedDuration = SignedDuration::from_secs(3);
     let options: &[&str] = &["--lease-duration", "3s"];
     let house = House::begin(bed);

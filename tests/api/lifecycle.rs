@@ -1,8 +1,8 @@
 //! What becomes of the installation when gatehouse dies, comes back, comes twice, or when others change what it
 //! wrote. Tests take turns on a control plane.
 //!
-//! That nothing is written is shown by a change that gatehouse has to put right: once each replica has looked at what
-//! it guards after that change, what still has its version nobody has written. The guard does not look at the Secret.
+//! That nothing is written is shown by a change that gatehouse has to put right: once each replica has read what it
+//! guards after that change, an unchanged version means that it was not written. The guard does not look at the Secret.
 
 mod authority;
 mod replicas;
@@ -66,7 +66,7 @@ impl<'a> Life<'a> {
     }
 
     /// One in which nothing is installed.
-    fn begin_anew(bed: &'a Bed) -> Self {
+    fn begin_empty(bed: &'a Bed) -> Self {
         let life = Self::begin(bed);
         installed::clear(bed);
         life
@@ -77,7 +77,7 @@ impl<'a> Life<'a> {
         static PORT: AtomicU16 = AtomicU16::new(0);
         // Definitions that an earlier test has left with objects of an older version would be migrated meanwhile, which
         // writes to them.
-        let life = Self::begin_anew(bed);
+        let life = Self::begin_empty(bed);
         let port = PORT.load(Ordering::Relaxed);
         let gate = life.again(port);
         PORT.store(gate.address.port(), Ordering::Relaxed);
@@ -149,8 +149,8 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// Nobody has written to what is guarded since these versions, and each of these gates has looked at all of it
-    /// since then: they put right what is changed here. The versions after that.
+    /// What is guarded has not been written since these versions, and each of these gates has looked at all of it since
+    /// then: they put right what is changed here. The versions after that.
     #[track_caller]
     fn are_left_alone(&self, since: &BTreeMap<String, String>, gates: &[&Gate]) -> BTreeMap<String, String> {
         let policy = "/webhooks/0/failurePolicy";
@@ -162,7 +162,7 @@ impl<'a> Life<'a> {
         let others = GUARDED.into_iter().filter(|path| *path != VALIDATING).collect::<Vec<_>>();
         let is_other = |path: &String| others.iter().any(|other| *other == path);
         let kept: BTreeMap<_, _> = since.clone().into_iter().filter(|(path, _)| is_other(path)).collect();
-        assert_eq!(self.versions(&others), kept, "nobody has written to these");
+        assert_eq!(self.versions(&others), kept, "these were not written");
         let mut changes = self.changes_since(VALIDATING, &since[VALIDATING]);
         changes.retain(|object| !own.contains(&object["metadata"]["resourceVersion"]));
         let policies: Vec<_> = changes.iter().map(|object| object.pointer(policy).cloned()).collect();
@@ -274,10 +274,10 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
         namespace
     });
     gate.into_program().kill();
-    let refused = life.create(&cluster("v1", "lost")).expect_err("nobody judges it");
+    let refused = life.create(&cluster("v1", "lost")).expect_err("nothing validates it");
     assert!(refused.contains("failed calling webhook \"mutate.gatehouse.dev\""), "{refused}");
     let path = life.of("v1", "etcdclusters") + "/kept-v1";
-    // What needs no conversion needs no gate, status included: whoever works the objects goes on.
+    // What needs no conversion needs no gate, status included: the operator goes on.
     life.at(&path);
     life.patch(&format!("{path}/status"), json!({"status": {"replicas": 3}}));
     let refused = life.ask(Ask::get(path.replace("/v1/", "/v1alpha1/"))).expect_err("no conversion");
@@ -298,14 +298,14 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     assert_eq!(waiting::init_containers(&made), ["prepare"]);
 
     // Deletions are not judged.
-    life.ask(Ask::delete(&*path)).expect("nobody is asked");
+    life.ask(Ask::delete(&*path)).expect("no webhook is called");
 
     let _gate = life.again(port);
     life.use_both_versions("new");
 }
 
 fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
-    let life = Life::begin_anew(bed);
+    let life = Life::begin_empty(bed);
     installed::apply_definitions(bed, &life.namespace.name, "v1alpha1");
     let old = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": "oldest"},
         "spec": {"container": {"image": "shop", "port": 80}, "defaultReplica": 2,
@@ -316,7 +316,7 @@ fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
     let stored = |name: &str, spec: Value| json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name}, "spec": spec});
     // Valid for the definition, and not for the gate.
     life.create(&stored("sound", json!({"replicas": 5}))).expect("sound");
-    life.create(&stored("ailing", json!({"version": "3.4.1"}))).expect("nobody minds yet");
+    life.create(&stored("ailing", json!({"version": "3.4.1"}))).expect("nothing refuses it yet");
 
     let _gate = bed.install(&[]).unwrap_or_else(|error| panic!("{error}"));
     life.until_guarded();
@@ -370,7 +370,7 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     life.use_both_versions("after");
     life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);
 
-    // What is not ours stays: a label of somebody's own is no drift.
+    // What is not ours stays: a label that a user has added is no drift.
     life.patch(VALIDATING, json!({"metadata": {"labels": {"team": "platform"}}}));
     life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);
     assert_eq!(life.at(VALIDATING)["metadata"]["labels"]["team"], "platform");

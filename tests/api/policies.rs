@@ -101,7 +101,7 @@ fn who_may_not_create_a_workload_may_not_have_it_made(bed: &Bed) {
     }
     refused(create(etcd_cluster("made")), "spec has statefulsets.apps made in namespace");
 
-    // What others have made may be seen to, and not turned into something else.
+    // Objects of others may be managed, but not turned into something else.
     namespace.create(&tdset("given"));
     let path = namespace.path("tdset/given");
     let change = |to: Value| author.one(Ask::patch(path.as_str(), to));

@@ -1,7 +1,7 @@
 //! A namespace with operators and a clock of its own.
 //!
 //! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in the namespace that it
-//! is told to run in; the audit log tells its requests from those of all others.
+//! is configured to run in; the audit log tells its requests from those of all others.
 //! Assumes: the gate of the bed works other namespaces.
 
 use std::fs;
@@ -33,7 +33,7 @@ impl<'a> Site<'a> {
         Self::of_operators_in(namespace, "default")
     }
 
-    /// The same for operators that are told to run in the namespace `home`.
+    /// The same for operators that are configured to run in the namespace `home`.
     pub fn of_operators_in(namespace: &'a Namespace<'a>, home: &str) -> Self {
         let kubeconfig = account(namespace, home);
         let cluster = &namespace.bed.cluster;
@@ -42,7 +42,7 @@ impl<'a> Site<'a> {
         let variables = vec![
             ("GATEHOUSE_CLOCK", clock.display().to_string()),
             ("GATEHOUSE_LOG", "info,gatehouse=debug".to_owned()),
-            // Nobody waits for it, and a machine that is too busy to renew it in seconds does not end a term.
+            // Nothing waits for it, and a machine that is too busy to renew it in seconds does not end a term.
             ("GATEHOUSE_LEASE_DURATION", "5m".to_owned()),
         ];
         let post = Post {
@@ -246,7 +246,7 @@ impl Looks {
         let mut missed: Vec<_> = names.iter().map(|name| format!("{}/{name}", self.namespace)).collect();
         eventually(|| {
             for line in (self.lines)() {
-                let is_look = line["message"] == "pass" && line["result"] == "done";
+                let is_look = line["message"] == "reconciled" && line["result"] == "done";
                 missed.retain(|name| !is_look || line["object"] != **name);
             }
             if missed.is_empty() { Ok(()) } else { Err(format!("no look at {missed:?}")) }

@@ -66,7 +66,7 @@ pub const ONCE: &[Test] = &[
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
 ];
 
-/// On control planes that have our definitions and nobody who works.
+/// On control planes that have our definitions and no operator.
 pub const ON_BARE: &[Test] = &[(
     "v1alpha1_is_removed_from_our_definitions_and_comes_back",
     removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
@@ -114,7 +114,7 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     lift();
     assert!(!still_fails(&widgets, "widget-007"), "a leader that tries again begins with what has failed");
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
-    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "nobody knows about the others");
+    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "the others are unknown");
     let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.stored_versions(), json!(["v1"]));

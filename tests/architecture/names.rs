@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_crates_are_told_from_names_of_values() {
+    fn words_and_crates_are_distinguished_from_names_of_values() {
         assert!(names("async fn f() { g().await }", "async") && names("fn f() { g().await }", "await"));
         assert!(names("fn f() { tokio::select! { _ = a => {} } }", "tokio") && names("use tokio;", "tokio"));
         assert!(!names("fn f(tokio: A) { tokio.run() }", "tokio"));

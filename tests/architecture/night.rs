@@ -42,7 +42,7 @@ fn each_test_that_runs_at_night_alone_has_a_row_in_the_docs() {
 }
 
 #[test]
-fn a_test_without_a_row_is_told() {
+fn a_test_without_a_row_is_found() {
     let titles = passed_by(
         "const PASSED_BY: &[X] = &[\n    (\"chart::one\", 1),\n    (\"chart::two\", 2),\n];\n(\"no\", 3)",
     );

@@ -1,4 +1,4 @@
-//! What an object asks for is read as it was written in one file of each kind: below it nobody gives an absent field
+//! What an object asks for is read as it was written in one file of each kind: below it nothing gives an absent field
 //! another meaning.
 
 use gatehouse::kinds::KINDS;
@@ -48,7 +48,7 @@ fn a_spec_is_read_as_it_was_written_in_one_file_alone() {
 }
 
 #[test]
-fn a_raw_read_is_told() {
+fn a_raw_read_is_found() {
     let told = |path: &str, text: &str| raw("src/kinds/x", "XSpec", &[Source::planted(path, text)]);
     let read = "fn f(cluster: &X) -> i32 { cluster.spec.replicas.unwrap_or(1) }";
     assert_eq!(told("src/kinds/x/plan.rs", read), ["src/kinds/x/plan.rs: cluster.spec"]);

@@ -1,4 +1,5 @@
-//! What users read is in plain words: messages, help, `kubectl explain`, what is below `deploy`, and the docs.
+//! What users and engineers read is in plain words: messages, help, `kubectl explain`, what is below `deploy`, the docs,
+//! and the comments of all sources.
 
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,7 @@ const FORBIDDEN: &[&str] = &[
     "nothing moves",
     "of before",
     "see to the",
+    "seen to",
     "somebody",
     "who is there",
     "who the members are",
@@ -52,8 +54,8 @@ fn forbidden(text: &str) -> Vec<&'static str> {
     FORBIDDEN.iter().filter(has).copied().collect()
 }
 
-/// Where a text has forbidden words.
-fn told(place: &str, text: &str) -> Option<String> {
+/// A text that has forbidden words, with these words.
+fn violation(place: &str, text: &str) -> Option<String> {
     let found = forbidden(text);
     (!found.is_empty()).then(|| format!("{place}: {found:?}"))
 }
@@ -65,6 +67,19 @@ fn quoted(file: &Source) -> String {
     let mut texts = String::new();
     collect(tokens, &mut texts);
     texts
+}
+
+/// The comments of a source, those of its tests among them. Slashes inside of a text follow no space.
+fn comments(file: &Source) -> String {
+    let mut comments = String::new();
+    for line in file.text.lines() {
+        let mut starts = line.match_indices("//").map(|(at, _)| at);
+        if let Some(at) = starts.find(|at| line[..*at].chars().next_back().is_none_or(char::is_whitespace)) {
+            comments.push_str(line[at..].trim_start_matches(['/', '!']));
+            comments.push('\n');
+        }
+    }
+    comments
 }
 
 /// Comments are attributes here.
@@ -114,7 +129,7 @@ fn texts(path: &Path, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn what_users_read_is_in_plain_words() {
+fn texts_and_comments_are_in_plain_words() {
     let mut found = Vec::new();
     for path in READ {
         texts(&root().join(path), &mut found);
@@ -123,12 +138,15 @@ fn what_users_read_is_in_plain_words() {
     let sources = below(&["src"]);
     let messages = sources.iter().filter(|file| !file.is_unit_test());
     found.extend(messages.map(|file| (file.path.display().to_string(), quoted(file))));
-    let broken: Vec<_> = found.iter().filter_map(|(place, text)| told(place, text)).collect();
+    let mut commented = below(&["src", "tests", "benches"]);
+    commented.retain(|file| !file.path.ends_with("words.rs"));
+    found.extend(commented.iter().map(|file| (file.path.display().to_string(), comments(file))));
+    let broken: Vec<_> = found.iter().filter_map(|(place, text)| violation(place, text)).collect();
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
 #[test]
-fn a_forbidden_word_is_told() {
+fn a_forbidden_word_is_found() {
     assert_eq!(forbidden("Nobody\n  knows, as nobodys do"), ["nobody"]);
     assert_eq!(forbidden("of\nbefore; often before"), ["of before"]);
     assert_eq!(forbidden("a new one"), [""; 0]);
@@ -137,4 +155,14 @@ fn a_forbidden_word_is_told() {
     assert_eq!(forbidden(&quoted(&file)), ["who is there"]);
     let tests = format!("{text}\n#[cfg(test)]\nmod tests {{ const A: &str = \"whoever\"; }}");
     assert_eq!(forbidden(&quoted(&Source::planted("src/a.rs", &tests))), ["who is there"]);
+}
+
+#[test]
+fn a_forbidden_word_is_found_in_comments() {
+    let text =
+        "//! Who is\n//! there\nfn f() {\n    g(); // nobody\n    h(\"http://whoever\")\n}\n/// Is told\n";
+    assert_eq!(
+        forbidden(&comments(&Source::planted("src/a.rs", text))),
+        ["is told", "nobody", "who is there"]
+    );
 }

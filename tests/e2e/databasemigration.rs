@@ -216,7 +216,7 @@ fn a_run_outlives_gatehouse_and_the_api_server(bed: &Bed, way: Way) {
         let mut runs = uids.flat_map(|uid| process::of_pod(uid, &["gatehouse", "migrate", "run"]));
         runs.next().ok_or_else(|| "no script is being run".to_owned())
     });
-    // Until nobody is there any more who could see it end.
+    // Until no process is left that could see it end.
     process::freeze(run);
     let gates = bed.list("pods", NAMESPACE);
     bed.cluster.kill_api_server().unwrap_or_else(|error| panic!("{error}"));

@@ -33,7 +33,7 @@ pub const TESTS: &[Test] = &[
 
 /// What does not hang on how gatehouse was deployed: once is enough.
 pub const IN_DEPTH: &[Test] = &[
-    ("a_leader_that_is_told_to_end_hands_over_at_once", a_leader_that_is_told_to_end_hands_over_at_once),
+    ("a_leader_that_is_stopped_hands_over_at_once", a_leader_that_is_stopped_hands_over_at_once),
     ("while_every_replica_is_down_other_work_goes_on", while_every_replica_is_down_other_work_goes_on),
     ("what_it_finds_broken_holds_up_nothing", what_it_finds_broken_holds_up_nothing),
 ];
@@ -184,7 +184,7 @@ fn made_once(log: &[Line], namespace: &Namespace<'_>, names: &[String], killed: 
     }
 }
 
-fn a_leader_that_is_told_to_end_hands_over_at_once(bed: &Bed, way: Way) {
+fn a_leader_that_is_stopped_hands_over_at_once(bed: &Bed, way: Way) {
     bed.deployed(way);
     bed.until_whole();
     let before = bed.until_led();

@@ -240,7 +240,7 @@ pub async fn what_an_attempt_has_left_is_no_backup_and_goes(version: EtcdVersion
     assert_eq!(files, wanted);
 }
 
-pub async fn no_backup_is_taken_of_another_cluster_or_of_nobody(version: EtcdVersion) {
+pub async fn no_backup_is_taken_of_another_cluster_or_without_a_member(version: EtcdVersion) {
     let mut cluster = Cluster::of(version, 1).await;
     let id = cluster.status(0).await.header.cluster_id;
     let place = Place::new();

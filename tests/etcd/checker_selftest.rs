@@ -165,7 +165,7 @@ pub fn a_stale_read_is_found() {
     );
 }
 
-pub fn a_write_that_came_before_one_that_had_been_told_is_found() {
+pub fn a_write_that_came_before_one_that_had_been_reported_is_found() {
     on_many(
         |told| {
             let (later, revision) = told.write();
@@ -233,7 +233,7 @@ pub fn a_failed_write_that_happened_is_found() {
     );
 }
 
-pub fn a_write_and_a_deletion_of_nobody_are_found() {
+pub fn a_write_and_a_deletion_without_a_writer_are_found() {
     for value in [Some(CALLS + 1), None] {
         on_many(
             |told| {

@@ -110,7 +110,7 @@ fn on_every_version() -> Vec<Named> {
         a_backup_is_taken_of_a_follower_and_can_be_restored,
         backups_that_nothing_asks_to_keep_go_and_those_of_others_stay,
         what_an_attempt_has_left_is_no_backup_and_goes,
-        no_backup_is_taken_of_another_cluster_or_of_nobody,
+        no_backup_is_taken_of_another_cluster_or_without_a_member,
         a_backup_over_tls_shows_the_clients_certificate,
     ];
     // Those that take longest come first, so that none of them is left over at the end.
@@ -124,12 +124,12 @@ fn pure() -> Vec<(&'static str, fn())> {
         a_history_that_lost_its_end_is_found,
         a_lost_deletion_is_found,
         a_stale_read_is_found,
-        a_write_that_came_before_one_that_had_been_told_is_found,
+        a_write_that_came_before_one_that_had_been_reported_is_found,
         a_doubled_write_is_found,
         an_unknown_write_that_happened_twice_is_found,
         two_calls_that_claim_one_change_are_found,
         a_failed_write_that_happened_is_found,
-        a_write_and_a_deletion_of_nobody_are_found,
+        a_write_and_a_deletion_without_a_writer_are_found,
         an_unknown_write_that_happened_before_it_was_sent_is_found,
         a_wrong_value_is_found,
         a_comparison_that_should_not_have_held_is_found,

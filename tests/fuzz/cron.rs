@@ -162,13 +162,17 @@ fn hold_interval(text: &str, schedule: &Schedule, now: Timestamp) {
     let past = schedule.past(&TimeZone::UTC, now, 100);
     let between = past.windows(2).map(|pair| pair[0].duration_since(pair[1]).as_mins());
     let shortest = between.min().unwrap_or(i64::MAX);
-    assert!(shortest >= i64::from(told), "{text:?}: {shortest} minutes between two, and {told} are told");
+    assert!(shortest >= i64::from(told), "{text:?}: {shortest} minutes between two, but {told} are reported");
     let spans_a_day = past
         .first()
         .zip(past.last())
         .is_some_and(|(last, first)| last.duration_since(*first).as_hours() > 24);
     if spans_a_day && Told::read(text).is_daily() {
-        assert_eq!(shortest, i64::from(told), "{text:?}: so many minutes between two, and as many are told");
+        assert_eq!(
+            shortest,
+            i64::from(told),
+            "{text:?}: so many minutes between two, and as many are reported"
+        );
     }
 }
 

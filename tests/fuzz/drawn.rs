@@ -63,7 +63,7 @@ pub fn example(random: &mut Random, kind: &'static dyn Kind, version: Version) -
     kind.lens().convert(object, from.unwrap_or(version), version)
 }
 
-/// A value that somebody sends who does not know, or does not mean well. A list in a list would soon be all memory.
+/// A value that a user sends by mistake or in bad faith. A list in a list would soon be all memory.
 pub fn junk(random: &mut Random) -> Value {
     match random.below(12) {
         0 => {

@@ -1,5 +1,5 @@
-//! The pure code, given what nobody has thought of: reviews, conversions, schedules and quantities that are random,
-//! broken, or a little off a sound one.
+//! The pure code, given unforeseen input: reviews, conversions, schedules and quantities that are random, broken, or a
+//! little off a sound one.
 //!
 //! Each target is a pair of functions: one makes an input from a stream of numbers, the other takes any bytes and
 //! panics where something does not hold of them. Every run tries the corpus (`tests/fuzz/corpus/TARGET`), each file an

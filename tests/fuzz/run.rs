@@ -1,8 +1,8 @@
 //! Runs the cases of a target: its corpus, then as many as are asked for, each made from one number.
 //!
 //! Guarantees: a case is a function of the seed, the target's name and its number, so that one that fails is repeated
-//! by these; what fails is printed with the input, shortened, and left whole in a file; a case that never ends is told
-//! too. All cases run, also behind one that failed, but no more than one failure is told of each target.
+//! by these; what fails is printed with the input, shortened, and left whole in a file; a case that never ends is
+//! reported too. All cases run, also behind one that failed, but no more than one failure is reported of each target.
 //! Assumes: a target fails by panicking.
 //! Never: judges a case by the clock on the wall, which other work on the machine moves.
 
@@ -112,8 +112,8 @@ fn run_on_threads(run: &Arc<Run>) {
         let (run, ended) = (Arc::clone(run), ended.clone());
         let work = move || {
             run.work(thread);
-            // The test has given up where nobody listens.
-            let _nobody = ended.send(());
+            // The test has given up where the receiver is gone.
+            let _gone = ended.send(());
         };
         std::thread::Builder::new().name(format!("{thread}")).spawn(work).expect("a thread can be started");
     }

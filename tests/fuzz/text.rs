@@ -1,4 +1,4 @@
-//! JSON written as somebody may write it, and texts with parts that are broken.
+//! JSON in any spelling that a client may choose, and texts with parts that are broken.
 //!
 //! Guarantees: [`written`] without quirks is what `serde_json` writes.
 

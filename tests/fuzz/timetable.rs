@@ -122,7 +122,7 @@ pub fn check(input: &[u8]) {
     };
     let mut dates = HolidayDates::default();
     for exception in spec.exceptions().iter().filter(|one| one.dates.is_none() && one.between.is_none()) {
-        // What is no date is told, and none of it counts.
+        // What is no date is reported, and none of it counts.
         let _told = dates.read(&exception.name, input["dates"].as_str().unwrap_or_default());
     }
     let schedule = schedule.with_dates(&dates);

@@ -1,4 +1,4 @@
-//! A server that goes loses nobody.
+//! A server that stops loses no request.
 
 use gatehouse::runtime::readiness::Weight;
 use gatehouse::server::{Health, Limits};
@@ -64,7 +64,7 @@ async fn a_review_in_flight_is_answered() {
 }
 
 #[tokio::test]
-async fn http2_is_told_to_go_and_its_review_in_flight_is_answered() {
+async fn http2_gets_goaway_and_its_review_in_flight_is_answered() {
     let barrier = Barrier::default();
     let held = barrier.clone();
     let mut gate = Gate::start(limits(), move |endpoint, body| {

@@ -50,7 +50,7 @@ async fn the_default_outlasts_the_connections_that_the_api_server_keeps() {
 }
 
 #[tokio::test]
-async fn a_slow_handshake_holds_up_nobody_and_is_cut() {
+async fn a_slow_handshake_holds_up_no_other_and_is_cut() {
     let gate = Gate::start(Limits { handshake: LIMIT, ..limits() }, echo);
     let mut mute = TcpStream::connect(gate.address).await.unwrap();
     gate.shows("gatehouse_connections_open 1").await;
@@ -143,20 +143,20 @@ async fn deaf(gate: &Gate) -> Connection {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_gives_way_to_the_next() {
+async fn an_unread_answer_gives_way_to_the_next() {
     let gate = Gate::start(Limits { bodies: LARGE_ANSWER * 3 / 2, ..limits() }, answers_at_large);
     let _deaf = deaf(&gate).await;
     let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
     assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
     gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
-    // There is room for one that nobody else needs.
+    // There is room for one that no other connection needs.
     let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
     assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
     gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_ends_its_connection_at_the_limit() {
+async fn an_unread_answer_ends_its_connection_at_the_limit() {
     let gate = Gate::start(Limits { answer: LIMIT, ..limits() }, answers_at_large);
     let _deaf = deaf(&gate).await;
     let is_cut = || {

@@ -1,4 +1,4 @@
-//! What becomes of reviews while nobody takes the log.
+//! What becomes of reviews while the log is not read.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -83,11 +83,11 @@ impl Piped {
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_takes_holds_up_no_review_and_says_later_what_is_missing() {
+async fn an_unread_log_holds_up_no_review_and_says_later_what_is_missing() {
     let mut gate = Piped::start();
     while gate.get("/readyz").await.0 != 200 {}
     let url = format!("https://{}/validate", gate.address);
-    // From here on nobody reads the pipe: it is full first, and then what waits behind it.
+    // From here on nothing reads the pipe: it is full first, and then what waits behind it.
     while gate.dropped().await == 0 {
         for _ in 0..20 {
             // A connection of its own: the handshake is what most lines are about.

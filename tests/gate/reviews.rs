@@ -140,7 +140,7 @@ async fn a_panic_is_one_reviews_failure_and_the_connection_lives_on() {
 }
 
 #[tokio::test]
-async fn over_the_number_in_flight_a_client_is_told_to_come_again() {
+async fn over_the_number_in_flight_a_client_has_to_retry() {
     let barrier = Barrier::default();
     let held = barrier.clone();
     let one = Limits { in_flight: 1, ..limits() };
@@ -187,7 +187,7 @@ async fn a_review_that_may_take_its_time_holds_up_no_thread_that_serves() {
     let barrier = Barrier::default();
     let held = barrier.clone();
     let inline = Limits::default().inline;
-    // This test has one thread that serves: had it to judge the first review, nobody would be answered.
+    // This test has one thread that serves: if it validated the first review itself, no client would be answered.
     let gate = Gate::start(limits(), move |endpoint, body| {
         if body.len() > inline {
             held.pass();

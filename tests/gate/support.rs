@@ -107,7 +107,7 @@ impl Authority {
     }
 }
 
-/// Answers as a test wants. A failure is told as it was asked for, with how much of the body there was.
+/// Answers as a test wants. A failure is reported as it was asked for, with how much of the body there was.
 pub struct Scripted<Script>(pub Script);
 
 impl<Script> Reviewer for Scripted<Script>
@@ -227,7 +227,7 @@ impl Gate {
         self.authority.connect(self.address, protocols).await
     }
 
-    /// Waits until nobody listens any more.
+    /// Waits until nothing listens any more.
     pub async fn accepts_nothing(&self) {
         within(async {
             while TcpStream::connect(self.address).await.is_ok() {
@@ -356,7 +356,7 @@ pub fn large() -> String {
     "x".repeat(Limits::default().large + 1)
 }
 
-/// Holds up whoever judges until it is opened.
+/// Holds up each validation until it is opened.
 #[derive(Clone, Default)]
 pub struct Barrier(Arc<Held>);
 
@@ -374,7 +374,7 @@ impl Barrier {
         drop(self.0.opened.wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open).unwrap());
     }
 
-    /// Waits until somebody is held up.
+    /// Waits until a validation is held up.
     pub async fn reached(&self) {
         within(self.0.reached.notified()).await;
     }

@@ -67,7 +67,7 @@ async fn a_new_certificate_is_seen_by_the_next_handshake_and_the_old_connection_
 }
 
 #[tokio::test]
-async fn a_client_that_distrusts_the_certificate_is_counted_and_hurts_nobody() {
+async fn a_client_that_distrusts_the_certificate_is_counted_and_does_no_harm() {
     let gate = Gate::echo();
     let stranger = crate::support::Authority::new();
     let failed = stranger.client().post(gate.url("/validate")).body("{}").send().await;
@@ -78,7 +78,7 @@ async fn a_client_that_distrusts_the_certificate_is_counted_and_hurts_nobody() {
 }
 
 #[tokio::test]
-async fn no_ticket_is_sent_since_nobody_resumes() {
+async fn no_ticket_is_sent_since_no_client_resumes() {
     let gate = Gate::echo();
     let mut connection = gate.connect().await;
     connection.ask("/validate", "{}").await;

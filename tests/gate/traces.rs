@@ -1,4 +1,4 @@
-//! What a collector of spans is told of reviews.
+//! The spans of reviews that a collector gets.
 
 use std::net::SocketAddr;
 
@@ -147,7 +147,7 @@ async fn review(gate: &Served, traceparent: &str) {
 }
 
 #[tokio::test]
-async fn a_collector_is_told_of_a_review_as_its_callers_child() {
+async fn a_collector_gets_a_review_as_its_callers_child() {
     let mut collector = Collector::start().await;
     let to = format!("http://{}", collector.address);
     let gate = Served::start(&["--otlp-endpoint", &to, "--drain-delay", "0s"]);
@@ -182,7 +182,7 @@ async fn a_collector_is_told_of_a_review_as_its_callers_child() {
     }
     let all = String::from_utf8_lossy(&request);
     assert!(!all.contains("secret") && !all.contains("nobodys-business"), "{all}");
-    // What is told last is sent before the end.
+    // The last spans are sent before the end.
     review(&gate, &format!("00-{TRACE}-{SPAN}-01")).await;
     gate.gate.terminate();
     assert_eq!(gate.end().await, Some(0));
@@ -191,7 +191,7 @@ async fn a_collector_is_told_of_a_review_as_its_callers_child() {
 
 #[tokio::test]
 async fn without_a_collector_reviews_are_answered_and_spans_are_counted() {
-    // Nobody listens there any more.
+    // Nothing listens there any more.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let gate = Served::start(&["--otlp-endpoint", &format!("http://{gone}"), "--drain-delay", "0s"]);
     gate.ready().await;

@@ -58,7 +58,7 @@ fn objects(kind: &str) -> BTreeMap<String, Value> {
     files.map(read).collect()
 }
 
-/// A field that nobody knows would change nothing of what is built.
+/// An unknown field would change nothing of what is built.
 #[track_caller]
 fn is_known(kind: &str, name: &str, object: &Value) {
     let schema = kinds::find_plural(kind).unwrap().schemas().of(Served::V1);
@@ -89,7 +89,7 @@ fn all<const COUNT: usize>(manifests: [(&str, Option<Manifest>); COUNT]) -> Valu
     manifests.into_iter().map(|(name, made)| (name.to_owned(), json!(made.map(|made| made.object)))).collect()
 }
 
-/// What the pods of the first three members are told, each for another purpose.
+/// The entries of the first three members, each with another purpose.
 fn entries(template: Template) -> BTreeMap<Ordinal, ConfigEntry> {
     let entry = |purpose, member, pod: Option<&str>| ConfigEntry {
         purpose,
@@ -187,7 +187,7 @@ fn merged(write: ApiWrite) -> Option<Manifest> {
     if let ApiWrite::Merge(merge) = write { Some(merge.manifest) } else { None }
 }
 
-/// Somebody's.
+/// The autoscaler of a user.
 fn autoscaler() -> HorizontalPodAutoscaler {
     let object = json!({
         "metadata": {"name": "shop", "namespace": "shop", "uid": "2c4d6e8f"},

@@ -91,7 +91,7 @@ pub fn their_samples_are_reconciled(servers: &Servers, plane: &ControlPlane) {
         assert_eq!(history, expected, "{file}");
         assert!(server.sql(database, query).is_empty(), "{file}");
 
-        // Whoever reads the old version finds what nobody acts on as it was written.
+        // A client that reads the old version finds fields without effect as they were written.
         let text = fs::read_to_string(root().join("examples").join(&file)).unwrap();
         let written = deploy::objects(&text).remove(0);
         let old = namespace.get("databasemigrations.v1alpha1.gatehouse.dev", &name);

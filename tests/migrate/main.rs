@@ -180,7 +180,7 @@ fn on_postgres() -> Vec<Named> {
         a_script_before_an_applied_one_runs_where_that_is_allowed,
         a_plan_and_a_rehearsal_write_nothing,
         a_rehearsal_is_like_applying,
-        a_plan_is_told_once_the_history_is_read,
+        a_plan_is_reported_once_the_history_is_read,
         another_plan_than_the_approved_one_does_not_run,
         a_baseline_counts_as_applied,
         a_check_that_finds_rows_fails,

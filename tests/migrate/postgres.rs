@@ -160,7 +160,7 @@ pub fn a_rehearsal_is_like_applying(servers: &Servers) {
     assert_eq!(bed.value(tables), "1");
 }
 
-pub fn a_plan_is_told_once_the_history_is_read(servers: &Servers) {
+pub fn a_plan_is_reported_once_the_history_is_read(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a ()");
     bed.assignment["database"]["port"] = json!(1);

@@ -1,4 +1,4 @@
-//! When a schedule ran last. Pure.
+//! The last time at which a schedule was due. Pure.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

@@ -1,4 +1,4 @@
-//! The two directions, run over the same rows.
+//! Conversion in both directions by the same rows.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! What the spoke cannot say, as the annotations that carry it: one for each field.
+//! The annotations that carry what the spoke cannot express: one for each field.
 //!
 //! ```yaml
 //! conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'
@@ -123,7 +123,7 @@ impl Memory {
     }
 
     /// Writes the annotations. Where there is no `room` for them, a marker stands in their place, so that the object
-    /// stays readable. The judge lets no such object be written ([`crate::api::judge`]).
+    /// stays readable. Validation refuses to write such an object ([`crate::api::validation`]).
     #[must_use]
     pub fn to_annotations(&self, room: &Room) -> Loss {
         let mut writer = Writer { loss: Loss::new(), size: 0 };

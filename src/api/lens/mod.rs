@@ -203,7 +203,7 @@ pub struct Room<'a> {
     pub exactly: &'a dyn Fn() -> usize,
 }
 
-/// What is to be said of what [`Table::carry`] gave back.
+/// The warnings about what [`Table::carry`] returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried<'a> {
     /// The annotations that came with the object would have said something else of fields that the spoke has no place

@@ -325,7 +325,7 @@ fn annotations_without_room_are_replaced_by_a_marker() {
 }
 
 #[test]
-fn a_fault_is_told_where_the_old_version_has_the_field() {
+fn a_fault_is_reported_where_the_old_version_has_the_field() {
     let spoke = |path: &Path| lens().table(SPOKE).unwrap().path(path).map(|path| path.to_string());
     let window = Path::spec().at("windows").index(2);
     assert_eq!(spoke(&window.at("to")).as_deref(), Some("spec.schedulingConfig[2].endTime"));

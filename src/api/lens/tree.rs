@@ -1,7 +1,7 @@
 //! Taking values out of a JSON tree by pointer and putting them in.
 //!
 //! Presence is the point: taking the last field of an object takes the object with it, so that what remains is
-//! exactly what nobody asked for; an object that was empty from the start remains.
+//! exactly what was not asked for; an object that was empty from the start remains.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! A schema as it is judged by, out of a definition's.
+//! A schema for validation, compiled from a definition's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -116,7 +116,7 @@ fn what_was_written_is_read_back_as_it_was() {
 }
 
 /// Years of two replicas that see each other's writes, with every bundle and leaf that was ever in force: at each
-/// hour, whoever serves is trusted by whoever has the newest bundle, or the one of ten minutes before.
+/// hour, each server is trusted by each client that has the newest bundle, or that of ten minutes ago.
 #[test]
 fn through_years_of_renewals_every_leaf_verifies_with_the_current_bundle_and_the_one_before() {
     let mut store = Store::default();

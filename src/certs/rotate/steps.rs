@@ -37,7 +37,7 @@ pub enum Why {
     Missing,
     /// Two thirds of its life are over.
     Aged,
-    /// It is not what it should be: an authority that nobody trusts, another name or use.
+    /// It is not what it should be: an authority that no client trusts, another name or use.
     Unfit,
     /// The authority has another key, and its peers have had time to trust it.
     OtherAuthority,

@@ -198,7 +198,7 @@ fn expired_certificates_leave_the_bundle_an_hour_after_their_end() {
 }
 
 #[test]
-fn a_bundle_that_somebody_emptied_or_reordered_is_written_anew() {
+fn a_bundle_that_was_emptied_or_reordered_is_written_again() {
     let made = authority_at(START);
     for text in [&b""[..], b"nonsense", &[only(&made).pem(), only(&made).pem()].concat()] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The objects of a cluster as manifests, for who keeps them in Git from now on, or has to write them as another version.
+//! The objects of a cluster as manifests, for users who move them to Git or to another version.
 //!
 //! Guarantees: what only a live object has is not in them: status, uid, managed fields, finalizers, owners, orders to
 //! the operator. What others make, and what is being deleted, is left out and named.
@@ -134,7 +134,7 @@ fn left_out(object: &Value) -> Option<String> {
     Some(format!("{} {} makes it", text("kind"), text("name")))
 }
 
-/// Without what was said once to the operator of the live object, such as to try again.
+/// Without one-time requests to the operator, such as to try again.
 fn without_orders(mut object: Value) -> Value {
     if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
         let own = format!("{GROUP}/");

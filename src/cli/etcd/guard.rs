@@ -1,7 +1,7 @@
 //! `gatehouse etcd guard`: the init container of a member.
 //!
-//! Guarantees: it ends with 0 only where etcd may start; told to end while it waits, it ends at once, with the code
-//! that a shell gives for it.
+//! Guarantees: it ends with 0 only where etcd may start; when it is stopped while it waits, it ends at once, with the
+//! code that a shell gives for it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub struct Options {
     /// What the data hang on.
     #[arg(long, value_enum, default_value_t)]
     volume: Lifetime,
-    /// Where the ConfigMap is mounted that tells members what they are.
+    /// Where the ConfigMap with the members' entries is mounted.
     #[arg(long, value_name = "FOLDER", default_value = "/etc/gatehouse/config")]
     config: PathBuf,
     #[command(flatten)]

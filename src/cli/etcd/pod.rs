@@ -1,4 +1,4 @@
-//! The pod of a member, as what runs in it finds it.
+//! The pod of a member, as its containers see it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,8 +23,8 @@ pub struct Places {
     pub termination_log: PathBuf,
 }
 
-/// Tells why etcd does not start on a volume: `<Cause>: <words>`, by which the operator knows that its data are beyond
-/// use.
+/// Reports why etcd does not start on a volume: `<Cause>: <words>`, by which the operator knows that its data are
+/// beyond use.
 pub fn refuse(termination_log: &Path, refusal: Refusal) -> ExitCode {
     let message = format!("{}: {}", refusal.cause, refusal.words);
     leave_message(termination_log, &message);
@@ -35,7 +35,7 @@ pub fn refuse(termination_log: &Path, refusal: Refusal) -> ExitCode {
 /// Leaves what a kubelet reads when the container has ended.
 pub fn leave_message(termination_log: &Path, message: &str) {
     if let Err(error) = std::fs::write(termination_log, message) {
-        // The kubelet takes the end of the log instead, where the same is said.
+        // The kubelet takes the end of the log instead, which has the same message.
         tracing::warn!(file = %termination_log.display(), %error, "failed to write the termination message");
     }
 }

@@ -1,7 +1,7 @@
 //! `gatehouse etcd snapshot`: what the Jobs of an EtcdCluster run to take a backup.
 //!
-//! Guarantees: what became of it is one line of JSON on standard output and in the termination message, and the exit
-//! code: 0 where there is another backup that was verified, and only then.
+//! Guarantees: the result is one line of JSON on standard output and in the termination message, and the exit code: 0
+//! where there is another backup that was verified, and only then.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

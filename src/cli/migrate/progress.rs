@@ -1,4 +1,4 @@
-//! What a run tells while it is at work: lines in a log, and a bar on a terminal.
+//! The progress of a run: lines in a log, and a bar on a terminal.
 
 use super::super::bar::{self, percent, redraw};
 use crate::kinds::databasemigration::runner::{Phase, Progress, Step};

@@ -1,6 +1,6 @@
 //! `gatehouse migrate run`: what the Jobs of a DatabaseMigration run.
 //!
-//! Guarantees: what became of it is one line of JSON on standard output and in the termination message, and the exit code.
+//! Guarantees: the result is one line of JSON on standard output and in the termination message, and the exit code.
 //! When the process is asked to end, the statement at work is ended on the server before the process is.
 
 use std::collections::BTreeMap;

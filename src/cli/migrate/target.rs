@@ -150,7 +150,7 @@ pub fn assignment(path: &Path) -> Result<Assignment, String> {
     Assignment::read(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What the server shows of a client that works on an assignment.
+/// The name by which the server shows the client of a run.
 pub fn application(assignment: &Assignment) -> String {
     match &assignment.object {
         Some(object) => format!("gatehouse/{}/{}/{}", object.namespace, object.name, assignment.run.attempt),

@@ -13,7 +13,7 @@ use crate::kinds::tdset::api::schedule::{Effective, Transition};
 
 #[derive(Serialize)]
 struct Report<'a> {
-    /// Release of the time zone database that all of this was reckoned with.
+    /// Release of the time zone database that all of this was computed with.
     tzdb: &'static str,
     timetables: Vec<Timetable<'a>>,
 }

@@ -1,8 +1,8 @@
-//! `gatehouse schedule preview`: the days to come of a timetable, before it is anywhere.
+//! `gatehouse schedule preview`: the coming days of a timetable, before it is applied to a cluster.
 //!
-//! Guarantees: what is shown is what the operator will do, by the same code; manifests are judged first, as
-//! `gatehouse validate` does it, and of one that is refused nothing is shown. The time comes from the command line or
-//! the clock, here and nowhere below.
+//! Guarantees: what is shown is what the operator will do, by the same code; manifests are validated first, as by
+//! `gatehouse validate`, and of a refused one nothing is shown. The time comes from the command line or the clock, here
+//! and nowhere below.
 
 mod json;
 mod preview;
@@ -95,7 +95,7 @@ impl Asked {
         }
     }
 
-    /// The instant by which manifests are judged.
+    /// The instant for which manifests are validated.
     fn judged_at(&self) -> Timestamp {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
         let local = |local| time_zone::resolve(&zone, local);

@@ -1,4 +1,4 @@
-//! What there is to show of a manifest, whatever it is shown as.
+//! The preview of a manifest, independent of the output format.
 //!
 //! Guarantees: the same manifests and the same start give the same previews. Never: asks the time, or writes.
 
@@ -22,7 +22,7 @@ use crate::kinds::tdset::api::schedule::timeline::{Day, Piece, Span, Timeline};
 use crate::kinds::tdset::api::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
 use crate::kinds::tdset::api::v1::{AutoscalerKind, RampStep, TDSetSpec};
 
-/// What came of the manifests.
+/// The results for the manifests.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The timetables, in order.
@@ -183,7 +183,7 @@ fn name(zone: &TimeZone) -> &str {
     zone.iana_name().unwrap_or("UTC")
 }
 
-/// Judges all TDSets of the input, and reckons their days.
+/// Validates all TDSets of the input, and computes their days.
 #[must_use]
 pub(super) fn previews(input: &Input, asked: &Asked) -> Found {
     let mut found = Found::default();
@@ -236,7 +236,7 @@ fn opinion(object: &Value, at: Timestamp) -> Opinion {
 
 fn preview(input: &Input, origin: Origin, hub: &Value, asked: &Asked) -> Result<Preview, String> {
     let spec = TDSetSpec::deserialize(&hub["spec"]).map_err(|error| error.to_string())?;
-    let told = |faults: Vec<crate::api::field::Fault>| {
+    let told = |faults: Vec<crate::api::field::FieldError>| {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     let schedule = Schedule::parse(&spec).map_err(told)?;

@@ -1,4 +1,4 @@
-//! Timetables as a picture for pages.
+//! Timetables as SVG.
 //!
 //! Guarantees: one file that needs nothing else, readable on light and on dark pages; its title and description say
 //! in words what is drawn; nothing that comes from a manifest is markup.

@@ -1,4 +1,4 @@
-//! Timetables as a picture of characters: a line a day, two columns an hour.
+//! Timetables as text: a line a day, two columns an hour.
 //!
 //! Guarantees: 80 columns are enough for the picture, its notes wrap there too; without colours nothing is lost; a
 //! span that is too short for a column is listed below.

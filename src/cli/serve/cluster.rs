@@ -1,4 +1,4 @@
-//! The cluster that a gate stands before, and what is installed there.
+//! The cluster that a gate serves, and the installation in it.
 //!
 //! ```text
 //!   definitions served? ─▶ ready            install ─▶ guard
@@ -44,7 +44,7 @@ struct Installation {
     certificates: Handle,
 }
 
-/// What has to be so before anything is worked. Clones see the same.
+/// The conditions for starting the controllers. Clones see the same.
 #[derive(Clone)]
 pub(super) struct Installed {
     once: watch::Receiver<bool>,
@@ -104,8 +104,8 @@ impl Cluster {
         options.mounted().unwrap_or_else(|| options.authority(self.client.clone(), self.names.clone()))
     }
 
-    /// Nobody is ready before our kinds can be used, by whichever way they are installed. Once they can, it stays so:
-    /// who takes them away does not take the gate away.
+    /// Not ready before the API server serves our kinds, whichever way they are installed. Once ready, it stays so: who
+    /// takes them away does not take the gate away.
     pub(super) fn await_definitions(&self, supervisor: &Supervisor) {
         let client = self.client.clone();
         // Which others there are those decide who install.
@@ -151,7 +151,7 @@ impl Cluster {
     }
 
     /// Has gates without controllers elect one of them, which installs again: as a leader with controllers does before
-    /// it works, and for the same reason.
+    /// they start, and for the same reason.
     pub(super) fn elect_installer(&self, supervisor: &Supervisor, options: &Options, installed: &Installed) {
         if self.installation.is_none() {
             return;

@@ -57,7 +57,7 @@ pub fn run(options: Options, logging: &Logging) -> Result<(), Failure> {
     }
     let runtime = runtime.enable_all().build()?;
     let ended = runtime.block_on(serve(options, logging));
-    // A review that is still judged has nobody left to hear its answer.
+    // The connection of a review that is still validated is closed already.
     runtime.shutdown_background();
     ended
 }
@@ -168,7 +168,7 @@ fn gate(
     })?)
 }
 
-/// Nobody waits for the collector, and nobody is less ready without it.
+/// Nothing waits for the collector, and readiness does not depend on it.
 fn export_traces(supervisor: &Supervisor, to: Option<otlp::Endpoint>, numbers: otlp::Numbers) -> Traces {
     let Some(endpoint) = to else { return Traces::default() };
     let (traces, exporter) = Traces::to(endpoint, numbers);
@@ -194,14 +194,14 @@ fn keep_health(options: &Options, page: Page, supervisor: &Supervisor) -> Result
     Ok(listener)
 }
 
-/// What the source finds is served, and without something to serve nobody is ready.
+/// Serves what the source finds; the process is not ready without a certificate.
 fn publisher(supervisor: &Supervisor, certificate: ServedCertificate) -> (Publisher, Handle) {
     let served = certificate.clone();
     supervisor.readiness().check("certificate", Weight::Required, move || served.check(clock::now()));
     certs::publisher(move |chain, key| certificate.swap(chain, key).map_err(Into::into))
 }
 
-/// Nobody is known before the authority of clients was read, and so nobody is ready.
+/// No client is known until the clients' authority has been read, so the process is not ready until then.
 fn keep_clients(supervisor: &Supervisor, path: PathBuf, trusted: TrustedClients) {
     supervisor.critical("clients", |life| async move {
         let take = |authorities| trusted.swap(authorities).map_err(Into::into);

@@ -1,4 +1,4 @@
-//! What a migration shows on the way: a bar on a terminal, lines elsewhere; on standard error.
+//! The progress of a migration: a bar on a terminal, lines elsewhere; on standard error.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -29,9 +29,9 @@ struct State {
     shown: Instant,
     has_bar: bool,
     is_forgetful: bool,
-    /// Whether it is said that the API server cannot be reached.
+    /// Whether an unreachable API server was reported.
     is_unreached: bool,
-    /// What was said last of Kubernetes' own migrator.
+    /// What was reported last of Kubernetes' own migrator.
     delegated: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a user has to be allowed to for a migration, asked for before anything is written.
+//! The rights that a user needs for a migration, checked before anything is written.
 
 use crate::storage::observation::Definition;
 use crate::storage::plan;

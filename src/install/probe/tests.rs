@@ -104,7 +104,7 @@ async fn a_gate_that_answers_something_else_fails() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_no_connection() {
+async fn an_address_without_a_listener_is_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

@@ -1,4 +1,4 @@
-//! What a run is asked to do, as it lies in a file beside the scripts.
+//! The assignment of a run: a file beside the scripts.
 //!
 //! Guarantees: a file that names an unknown field, or another version, is refused. The hash of a plan depends on what
 //! would run and on nothing else: not on the mode, and not on what has run already, so that it stays the same while a
@@ -21,11 +21,11 @@ use crate::api::duration;
 /// The version of this format.
 pub const VERSION: u32 = 1;
 
-/// How long one statement may take, where nothing else is said.
+/// How long one statement may take, unless the spec says otherwise.
 pub const STATEMENT_TIMEOUT: &str = "5m";
-/// How long one statement may wait for a lock, where nothing else is said.
+/// How long one statement may wait for a lock, unless the spec says otherwise.
 pub const LOCK_TIMEOUT: &str = "3s";
-/// How long a run waits for another run of the same series, where nothing else is said.
+/// How long a run waits for another run of the same series, unless the spec says otherwise.
 pub const LOCK_WAIT: &str = "1m";
 /// The longest id of a script.
 pub const LONGEST_ID: usize = 128;
@@ -65,7 +65,7 @@ pub struct Assignment {
     /// Ids of applied scripts whose bytes have changed since, each with the checksum that is accepted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accept_checksums: BTreeMap<String, String>,
-    /// What became of a script in doubt.
+    /// The outcome of a script in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolve: Option<Resolve>,
     /// How long to wait for another run of the same series, and to try again after lock timeouts. Absent: 1 minute.
@@ -351,18 +351,18 @@ pub enum OnFailure {
     RevertThisRun,
 }
 
-/// What became of a script in doubt, as a person found out.
+/// The outcome of a script in doubt, as a user found out.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resolve {
     /// The script.
     pub id: String,
-    /// What became of the statement that it stood at.
+    /// The outcome of the statement that it was at.
     #[serde(rename = "as")]
     pub resolution: Resolution,
 }
 
-/// What became of a statement in doubt.
+/// The outcome of a statement in doubt.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum Resolution {

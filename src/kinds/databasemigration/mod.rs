@@ -43,7 +43,7 @@ use tracing::warn;
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::controllers::action::{Executed, Failure};
 use crate::controllers::api_write::{ApiWrite, ApiWriter, Note};
 use crate::controllers::cache::MANAGED_BY;
@@ -75,7 +75,7 @@ const AT_ONCE: Duration = Duration::from_millis(200);
 /// When to look again where something was not done.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Works on DatabaseMigrations.
+/// Reconciles DatabaseMigrations.
 pub struct Operator {
     client: Client,
     writer: ApiWriter,
@@ -169,7 +169,7 @@ impl Reconciler for Operator {
 
     fn resolve(
         object: &DatabaseMigration,
-        faults: impl FnOnce() -> Vec<Fault>,
+        faults: impl FnOnce() -> Vec<FieldError>,
         _state: &mut Self::State,
     ) -> Spec {
         Spec::resolve(object, faults())
@@ -217,7 +217,7 @@ impl Reconciler for Operator {
         plan::warnings(before, after).collect()
     }
 
-    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
         plan::invalid_statements(faults).into()
     }
 

@@ -1,4 +1,4 @@
-//! What things are called.
+//! Names of objects.
 //!
 //! Guarantees: the name of a run is that of no other run of any object, as long as the numbers of an object's runs rise;
 //! a label value is never longer than the API server takes, for the gate takes no longer name.
@@ -50,7 +50,7 @@ pub const RESOLVED: &str = "gatehouse.dev/run-resolve";
 /// The annotation of an object that asks for another run: any new value does.
 pub const RETRY: &str = "gatehouse.dev/retry";
 
-/// The annotation of an object that says what became of a script in doubt: `ID=applied` or `ID=retry`.
+/// The annotation of an object with the outcome of a script in doubt: `ID=applied` or `ID=retry`.
 pub const RESOLVE: &str = "gatehouse.dev/resolve";
 
 /// Characters of a key that are in the name of its run.

@@ -165,9 +165,9 @@ pub enum RunState {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It said so.
+    /// It reported its result.
     Said(Box<RunResult>),
-    /// It took longer than it may; what it said when it was ended.
+    /// It took longer than it may; its report when it was ended.
     Late(Option<Box<RunResult>>),
     /// It ended without a word: why, as far as that is known.
     Silent(String),

@@ -1,4 +1,4 @@
-//! Everything that is read for a reconciliation. Effects, and nothing decided.
+//! Reads everything that a reconciliation needs, and decides nothing.
 //!
 //! Never: reads a Secret. While a run is under way that may change the database, nothing is read but how it is.
 
@@ -78,7 +78,7 @@ async fn runs(
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
     for job in &jobs {
         let Some(mut run) = run(job) else { continue };
-        // What a run has told once is in the status.
+        // The report of a run that was read once is in the status.
         if run.number > told {
             let selector = format!("{},{JOB_NAME}={}", names::selector_text(spec.uid()), job.name_any());
             run.state = run_state::of(job, &list::<Pod>(operator, spec, &selector).await?, now);

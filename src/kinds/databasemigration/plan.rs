@@ -9,7 +9,7 @@
 //!   what runs, also when the ConfigMap that it came from was edited or deleted.
 //! - Of several objects with one series only the oldest starts runs that apply scripts.
 //! - An object that is being deleted waits for its run, unless that only reads. What is to be taken back is also what a run
-//!   may have applied whose Job nobody saw.
+//!   may have applied whose Job was never observed.
 //! - What was applied is looked for again each day, by a run that only reads. What is not there any more is applied again
 //!   only when a person asks for it.
 //!
@@ -62,7 +62,7 @@ pub struct Plan {
     pub status: DatabaseMigrationStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
-    /// A run whose end is told now.
+    /// A run whose end is reported now.
     pub ended: Option<FinishedRun>,
     /// When to look again; never, where nothing can be done until a user changes the object.
     pub wake: Option<Timestamp>,
@@ -71,7 +71,7 @@ pub struct Plan {
 /// How things are, and what follows.
 #[derive(Clone, Debug, PartialEq)]
 enum Situation {
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     Invalid,
     /// A run is under way.
     Running(Run),
@@ -120,7 +120,7 @@ struct Start {
     applied: Option<String>,
 }
 
-/// What is said of it.
+/// The phase, reason and message of a situation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Verdict {
     phase: Phase,

@@ -1,6 +1,6 @@
-//! What reconciling DatabaseMigrations needs. Pure.
+//! The rights that reconciling DatabaseMigrations needs. Pure.
 //!
-//! Never: Secrets. The pods of a run mount them, and whoever names a Secret in an object has to be allowed to read it.
+//! Never: Secrets. The pods of a run mount them, and a user who names a Secret in an object must be allowed to read it.
 
 use crate::api::GROUP;
 use crate::rbac::{AuditTrace, Rule};

@@ -1,7 +1,7 @@
-//! How a run is, by its Job and the pods of it. Pure.
+//! The state of a run, by its Job and pods. Pure.
 //!
-//! Guarantees: what a run said is told apart from a run that said nothing; a run whose container has not started says
-//! why, as far as that can be seen without rights on Events and Secrets.
+//! Guarantees: the report of a run is distinguished from a run without a report; a run whose container has not started
+//! says why, as far as that can be seen without rights on Events and Secrets.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::names::CONTAINER;
 use super::observation::{Ending, RunState};
 use super::result::{Class, RunResult};
 
-/// How long a pod and its container may take to be made before that is told.
+/// How long the creation of a pod and its container may take before the delay is reported.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The condition of a Job that has ended.
@@ -119,13 +119,13 @@ fn mounted(pod: &Pod) -> String {
     }
 }
 
-/// What the container said at its end.
+/// The container's report at its end.
 fn said(pod: &Pod) -> Option<RunResult> {
     let message = state(pod)?.terminated.as_ref()?.message.as_deref()?;
     serde_json::from_str(message.trim()).ok()
 }
 
-/// How a container ended that said nothing.
+/// How a container ended without a report.
 fn silence(pod: &Pod) -> Option<String> {
     if let Some(terminated) = state(pod).and_then(|state| state.terminated.as_ref()) {
         let reason = terminated.reason.clone().unwrap_or_else(|| "Error".to_owned());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_said_is_told_apart_from_silence() {
+    fn the_report_of_a_run_is_distinguished_from_silence() {
         let terminated = |message: &str| {
             pod(&json!({"terminated": {"exitCode": 2, "reason": "Error", "message": message}}))
         };

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::names::{RESOLVE, RETRY};
 use crate::api::duration;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
     Runner, Script, Source, TlsMode,
@@ -20,7 +20,7 @@ use crate::kinds::databasemigration::api::v1::{
 
 pub use series::{History, Series};
 
-/// The table of the history, where nothing else is said.
+/// The table of the history, unless the spec says otherwise.
 const TABLE: &str = "gatehouse_migrations";
 
 /// A DatabaseMigration, as far as it asks for something.
@@ -29,7 +29,7 @@ pub struct Spec {
     /// Who asks.
     pub metadata: ObjectMeta,
     /// What the gate has against the object; then nothing is run.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FieldError>,
     /// The database.
     pub database: Database,
     /// How the connection is protected.
@@ -58,7 +58,7 @@ pub struct Spec {
     pub accept_checksums: BTreeMap<String, String>,
     /// What has to be applied first.
     pub requires: Vec<Requirement>,
-    /// What becomes of the database when the object is deleted.
+    /// What happens to the database when the object is deleted.
     pub deletion_policy: DeletionPolicy,
     /// Whether no run is started.
     pub is_suspended: bool,
@@ -70,14 +70,14 @@ pub struct Spec {
     pub ttl: Duration,
     /// The value of the annotation that asks for another run.
     pub retry: Option<String>,
-    /// The value of the annotation that says what became of a script in doubt.
+    /// The value of the annotation with the outcome of a script in doubt.
     pub resolve: Option<String>,
 }
 
 impl Spec {
     /// What `object` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(object: &DatabaseMigration, faults: Vec<Fault>) -> Self {
+    pub fn resolve(object: &DatabaseMigration, faults: Vec<FieldError>) -> Self {
         let spec = object.spec.clone();
         let metadata = ObjectMeta { managed_fields: None, ..object.metadata.clone() };
         let annotation = |name: &str| {

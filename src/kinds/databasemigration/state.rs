@@ -1,4 +1,4 @@
-//! What a process remembers of a DatabaseMigration between two reconciliations. Pure.
+//! The state that a process keeps of a DatabaseMigration between two reconciliations. Pure.
 //!
 //! Guarantees: nothing. All that decides is in objects, and a run's history is in the database.
 

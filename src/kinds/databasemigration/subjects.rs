@@ -1,5 +1,6 @@
 //! Which DatabaseMigrations an object concerns that another owner changes: ConfigMaps with scripts, migrations that
-//! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they are all seen before any is worked.
+//! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they
+//! are all seen before any is reconciled.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,7 +57,7 @@ impl Subjects {
                     self.tell_writers(&namespace, &name, &[before, series]);
                 }
             }
-            // Nobody works one that cannot be read, and it holds up no other one.
+            // An object that cannot be read is not reconciled, and does not hold up others.
             (Err(_), Some(uid)) => self.forget(uid),
             (_, None) => {}
         }
@@ -103,7 +104,7 @@ impl Subjects {
 
     fn tell(&self, concerned: Vec<Reference>) {
         for one in concerned {
-            let _nobody_works = self.told.unbounded_send(one);
+            let _no_receiver = self.told.unbounded_send(one);
         }
     }
 
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_of_a_series_are_told_of_who_comes_and_goes_and_of_nothing_else() {
+    fn the_others_of_a_series_are_triggered_when_one_comes_or_goes_and_by_nothing_else() {
         let (sender, mut receiver) = unbounded();
         let subjects = Subjects::new(sender);
         let seen = |object: &Watched<DatabaseMigration>| {

@@ -1,4 +1,4 @@
-//! What a reconciliation does, as data, with the guards that each action is conditional on.
+//! The actions of a reconciliation as data, each with its preconditions.
 //!
 //! Guarantees: an action names the very object, member and cluster that it was decided on, so that its executor
 //! can read again, live, and refuse where anything has moved; each action names the points before and after it,
@@ -142,7 +142,7 @@ pub enum Action {
         pod: Handle,
         /// Where it is.
         ordinal: Ordinal,
-        /// What has to be so right then; none: the pod serves nobody, or with so few voters it cannot be helped.
+        /// What has to be so right then; none: the pod serves no client, or there are too few voters to avoid it.
         precondition: Option<Precondition>,
     },
     /// Write onto the claim of a volume that a recovery has set its member aside, or that it has not.
@@ -167,7 +167,7 @@ pub enum Action {
         volume: Handle,
         /// Where it is.
         ordinal: Ordinal,
-        /// The list of members in which nobody has data on it; none where the whole cluster goes, or never was.
+        /// The list of members, none of which has data on it; none where the whole cluster goes, or never was.
         membership: Option<MembershipGuard>,
         /// Whether its data have to outlive it.
         keeps_data: bool,
@@ -266,7 +266,7 @@ pub enum Action {
         /// The cluster that must answer.
         cluster_id: ClusterId,
     },
-    /// Make root known to etcd, and let etcd ask who is there.
+    /// Create root in etcd, and enable authentication.
     AuthEnable {
         /// The cluster that must answer.
         cluster_id: ClusterId,
@@ -296,7 +296,8 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether it takes something away, or changes who votes: no later action brings back what was. A pass has at
+    /// Whether it takes something away, or changes who votes: no later action brings back what was. A reconciliation
+    /// has at
     /// most one such action.
     #[must_use]
     pub const fn is_irreversible(&self) -> bool {

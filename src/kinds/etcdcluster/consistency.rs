@@ -1,8 +1,8 @@
-//! Comparing what the voters of a cluster hold.
+//! Compares the data of a cluster's voters.
 //!
-//! Guarantees: only what voters of one list told, of the same keys, is compared; a member that does not answer, or has
-//! dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one that
-//! hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
+//! Guarantees: only reports of voters of one list, about the same keys, are compared; a member that does not answer, or
+//! has dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one
+//! that hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
 //! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for).
 //! Never: changes anything.
 
@@ -74,7 +74,7 @@ pub async fn compare(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Fact<Audit>
     }
 }
 
-/// What each told of its keys up to the revision that all of them have; none where another one answered.
+/// What each reported of its keys up to the revision that all of them have; none where another one answered.
 async fn prints(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Result<Option<(u64, Vec<Print>)>, Error> {
     let mut lowest = i64::MAX;
     for Voter { member, client, .. } in voters {

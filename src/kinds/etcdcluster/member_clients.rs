@@ -1,4 +1,4 @@
-//! How the members of one cluster are reached in one reconciliation: a connection to each, and to nobody else.
+//! The clients for the members of one cluster in one reconciliation: a connection to each, and no other.
 //!
 //! Guarantees: what is asked of an ordinal is asked of its pod, at the pod's own address; with TLS the certificate has
 //! to have the member's name.
@@ -25,7 +25,7 @@ use super::spec::{Secrets as Named, Spec};
 use crate::kinds::etcdcluster::etcd::{self, Limits, Tls};
 use crate::runtime::call::call;
 
-/// How long members are waited for. A pass waits for the slowest of them.
+/// How long members are waited for. A reconciliation waits for the slowest of them.
 const LIMITS: Limits = Limits {
     connect: Duration::from_secs(2),
     read: Duration::from_secs(3),

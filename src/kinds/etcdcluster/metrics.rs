@@ -1,8 +1,8 @@
-//! The metrics of EtcdClusters: how each is. Pure.
+//! The metrics of EtcdClusters. Pure.
 //!
-//! Guarantees: the numbers are what the same pass saw, planned and says; what could not be found out has no series
-//! rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which a cluster has
-//! few.
+//! Guarantees: the metrics are what the same reconciliation observed, planned and reports; what could not be found out
+//! has no series rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which
+//! a cluster has few.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl object_metrics::Line for Line {
         gauge(READY, "Members that serve"),
         gauge(HAS_QUORUM, "1 where a majority of the voters has just confirmed the member list"),
         gauge(HAS_LEADER, "1 where a member leads"),
-        counter(LEADER_CHANGES, "Times that another member was seen to lead"),
+        counter(LEADER_CHANGES, "Observed changes of the leader"),
         gauge(CONDITION, "1 for the status that a condition has, 0 for the other two"),
         gauge(REASON, "1 for the reason that a condition has"),
         gauge(PROBLEM, "1 for each thing that needs attention, such as DatabaseQuotaExceeded"),
@@ -103,7 +103,7 @@ impl object_metrics::Line for Line {
     }
 }
 
-/// What is counted of a cluster by the process that works it.
+/// The counters of a cluster, by the process that reconciles it.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     leader: Option<MemberId>,
@@ -125,14 +125,14 @@ impl Tally {
         }
     }
 
-    /// Counts an action and what came of it.
+    /// Counts an action and its result.
     pub fn count(&mut self, action: &'static str, outcome: &'static str) {
         let counted = self.actions.entry((action, outcome)).or_default();
         *counted = counted.saturating_add(1);
     }
 }
 
-/// What the numbers are taken from.
+/// The source of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The cluster's name.
@@ -161,7 +161,7 @@ pub fn of(facts: &Facts) -> Line {
     let mut plain = |name, value: Option<i64>| rows.extend(value.map(|value| (name, Sample::plain(value))));
     let is_expected = seen.record.cluster_id.is_some() && desired.replicas > 0;
     plain(READY, count(plan.summary.ready_replicas));
-    // Without the list of pods nobody was asked.
+    // Without the list of pods no member was asked.
     let is_asked = is_expected && !seen.pods.is_unknown();
     plain(HAS_QUORUM, is_asked.then(|| seen.membership.known().is_some().into()));
     plain(HAS_LEADER, is_asked.then(|| plan.summary.leader.is_some().into()));

@@ -1,4 +1,4 @@
-//! EtcdCluster: a real etcd, grown, shrunk, healed and upgraded.
+//! EtcdCluster: an etcd cluster that is scaled, repaired and upgraded.
 //!
 //! ```text
 //!   the object, live ─▶ desired ─┐
@@ -6,8 +6,8 @@
 //!   objects, members ─▶ observe ─┘
 //! ```
 //!
-//! Guarantees: who the members are is etcd's word, asked linearizably in the reconciliation that acts on it; what is
-//! intended is written into the status before it is done, so that the operator that works next goes on from there; a
+//! Guarantees: etcd's member list is the source of truth, read linearizably in the reconciliation that acts on it; an
+//! intent is written into the status before it is carried out, so that the next leader continues from there; a
 //! reconciliation has at most one action that cannot be taken back. Nothing is decided on a cache: watches only say
 //! when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
@@ -61,7 +61,7 @@ use tracing::{debug, warn};
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::controllers::action::{self, Executed, Failure};
 use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::MANAGED_BY;
@@ -101,7 +101,7 @@ const PATIENCE: u32 = 10;
 /// When to look again while nothing does.
 const LATER: Duration = Duration::from_secs(30);
 
-/// Works on EtcdClusters.
+/// Reconciles EtcdClusters.
 pub struct Operator {
     client: Client,
     writer: ApiWriter,
@@ -184,7 +184,11 @@ impl Reconciler for Operator {
         self.board.hide(metadata);
     }
 
-    fn resolve(cluster: &EtcdCluster, faults: impl FnOnce() -> Vec<Fault>, _state: &mut Self::State) -> Spec {
+    fn resolve(
+        cluster: &EtcdCluster,
+        faults: impl FnOnce() -> Vec<FieldError>,
+        _state: &mut Self::State,
+    ) -> Spec {
         let faults = faults();
         if let Some(fault) = faults.first() {
             debug!(object = named(cluster), path = %fault.path, "not valid");
@@ -241,7 +245,7 @@ impl Reconciler for Operator {
         status::news(&status(before), &status(after), &mut None)
     }
 
-    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
         status::undecodable(faults)
     }
 

@@ -1,7 +1,7 @@
 //! Names of objects, labels and annotations, and what can be read from a name.
 //!
 //! Guarantees: whatever is written here reads back; a text of another form reads as nothing. Selectors of a
-//! StatefulSet and the names in claims and URLs cannot be changed, so what is said here holds for good.
+//! StatefulSet and the names in claims and URLs cannot be changed, so these names are permanent.
 //! Assumes: a cluster's name is a DNS-1035 label of at most 45 characters, as the gate and the definition have it.
 
 use std::collections::BTreeMap;

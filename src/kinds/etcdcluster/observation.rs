@@ -1,4 +1,4 @@
-//! What one reconciliation knows of an EtcdCluster: the whole of what the plan stands on.
+//! What a reconciliation has observed of an EtcdCluster: the complete input of the plan.
 //!
 //! Guarantees: small values that can be compared, ordered, hashed and copied, so that a reconciliation can be replayed
 //! and a checker can explore it; no clock (time enters as [`Age`]); no text that only serves messages.
@@ -43,7 +43,7 @@ pub use crate::controllers::action::RefusedWrite;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
 pub struct Desired {
-    /// Whether the judge of the gate passes the spec. If not, nothing but restarts is planned.
+    /// Whether the spec passes the gate's validation. If not, only restarts are planned.
     pub is_valid: bool,
     /// Whether the object is being deleted and waits for us.
     pub is_deleting: bool,
@@ -61,7 +61,7 @@ pub struct Desired {
     pub is_in_memory: bool,
     /// Whether volumes go when the object is deleted.
     pub deletes_volumes: bool,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub authenticates: bool,
     /// Whether members may be brought one minor down.
     pub allows_downgrade: bool,
@@ -76,7 +76,7 @@ pub struct Desired {
 /// A person's request to bring a cluster without a quorum back from one member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecoveryRequest {
-    /// What tells this request from another. It is consumed once.
+    /// The token that distinguishes this request from another one. It is consumed once.
     pub token: String,
     /// The member whose data are kept; none: the one with the highest committed index.
     pub survivor: Option<Ordinal>,
@@ -120,9 +120,9 @@ pub struct Observation {
     pub pods: Fact<BTreeMap<Ordinal, Pod>>,
     /// The volumes of the StatefulSet's names. Data in memory are listed as a volume with the uid of their pod.
     pub volumes: Fact<BTreeMap<Ordinal, Volume>>,
-    /// What the member at each ordinal answered. One that is missing here has nobody to ask.
+    /// What the member at each ordinal answered. A member that is missing here cannot be asked.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
-    /// Etcd's linearizable MemberList. Never absent: nobody to ask is unknown.
+    /// Etcd's linearizable MemberList. Never absent: with no member to ask it is unknown.
     pub membership: Fact<Membership>,
     /// A serializable MemberList of any member, for diagnosis while there is no quorum. Never ground for a change.
     pub last_membership: Fact<Membership>,
@@ -132,7 +132,7 @@ pub struct Observation {
     pub keyspace: Fact<Keyspace>,
     /// The version that the members agreed on.
     pub cluster_version: Fact<Minor>,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub auth: Fact<bool>,
     /// Whether root has the password that it is to have. Absent where none is asked for.
     pub root_password: Fact<RootPassword>,
@@ -152,7 +152,7 @@ pub struct Observation {
     pub refusals: Refusals,
 }
 
-/// What comparing HashKV of all voters told.
+/// The result of comparing HashKV of all voters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Audit {
     /// Same revision, same hash.
@@ -161,8 +161,8 @@ pub enum Audit {
     Different {
         /// The revision of the second look; 0: an earlier process had it.
         revision: u64,
-        /// Those that differ from a majority that agrees; none: there is no such majority, and nobody can tell whose
-        /// data are wrong.
+        /// Those that differ from a majority that agrees; none: there is no such majority, and it is unknown whose data
+        /// are wrong.
         minority: BTreeSet<Ordinal>,
     },
 }
@@ -180,7 +180,7 @@ pub enum Backup {
     Foreign,
 }
 
-/// Where nothing is said of a comparison, none is waited for.
+/// Where a trace has no comparison, none is waited for.
 const fn compared() -> Age {
     Age::Fresh
 }
@@ -245,8 +245,9 @@ impl Observation {
         told.filter(|told| member.is_none_or(|member| told.member_id == member))
     }
 
-    /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of those
-    /// that were told to run. Members that answer and elect none serve nobody. Not where nobody knows of any voter.
+    /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of
+    /// those whose entry lets them run. Members that answer without electing a leader serve no client. Not where no
+    /// voter is known.
     #[must_use]
     pub fn lacks_majority(&self) -> bool {
         let voters: Vec<(Ordinal, Option<MemberId>)> = match &self.last_membership {

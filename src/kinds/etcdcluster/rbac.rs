@@ -1,4 +1,4 @@
-//! What reconciling EtcdClusters needs. Pure.
+//! The rights that reconciling EtcdClusters needs. Pure.
 
 use crate::api::GROUP;
 use crate::rbac::{AuditTrace, Rule};

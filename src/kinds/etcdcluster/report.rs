@@ -6,11 +6,11 @@ use super::execute::Execution;
 use super::metrics::{self, Line};
 use super::state::ReconcileState;
 use super::status;
-use super::trace::{self, Pass, Trace};
+use super::trace::{self, Reconciliation, Trace};
 use crate::controllers::api_write::Note;
 use crate::controllers::named;
 
-/// The line of the trace with what was seen and is planned; none where nobody listens, or nothing is new.
+/// The line of the trace with what was seen and is planned; none where the trace is off, or nothing is new.
 pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileState) -> Option<u64> {
     if !trace::is_on() {
         return None;
@@ -22,7 +22,7 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileStat
         return None;
     }
     let (object, plan) = (named(execution.object), execution.plan);
-    trace.pass(&Pass { object: &object, uid: execution.spec.uid(), desired, seen, plan })
+    trace.reconciliation(&Reconciliation { object: &object, uid: execution.spec.uid(), desired, seen, plan })
 }
 
 /// The metrics.

@@ -1,8 +1,8 @@
 //! The password of etcd's user root: read from the Secret that the spec names, and held against what etcd takes.
 //!
-//! Guarantees: the password is read again whenever it is needed, and sent to nobody but a member that has just answered
-//! as one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for
-//! to compare a password costs it a tenth of a second.
+//! Guarantees: the password is read again whenever it is needed, and sent only to a member that has just answered as
+//! one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for to
+//! compare a password costs it a tenth of a second.
 //! Never: keeps a password, or anything made of it, beyond the reconciliation; writes a Secret.
 
 pub mod decision;
@@ -33,18 +33,18 @@ pub enum Offer {
     Fit(Handle, Password),
 }
 
-/// What etcd said of a password.
+/// Etcd's answer to a password.
 #[derive(Clone, Debug)]
 pub struct Proven {
     /// The Secret that had it.
     secret: Handle,
     /// Revision of etcd's users and roles.
     revision: u64,
-    /// What it said.
+    /// Its answer.
     found: RootPassword,
 }
 
-/// Reads the Secret, where etcd is to ask who is there.
+/// Reads the Secret, where authentication is wanted.
 pub async fn read(client: &Client, spec: &Spec) -> Offer {
     let is_due = spec.refused.is_empty() && spec.authenticates && spec.tls.is_some();
     let Some(name) = spec.root_secret.as_deref().filter(|_| is_due) else { return Offer::None };
@@ -62,7 +62,8 @@ pub async fn read(client: &Client, spec: &Spec) -> Offer {
     }
 }
 
-/// How it compares with the one that root has. `recorded`: the cluster that may be told; `known`: what was found last.
+/// How it compares with the one that root has. `recorded`: the cluster that may get the password; `known`: what was
+/// found last.
 pub async fn look(
     offer: Offer,
     (said, reach, recorded): (&EtcdResponses, &MemberClients, Option<ClusterId>),

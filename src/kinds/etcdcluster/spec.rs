@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::names;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Version};
-use crate::api::field::{Fault, Path};
+use crate::api::field::{FieldError, Path};
 use crate::api::quantity::Quantity;
 use crate::kinds::etcdcluster::api::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::kinds::etcdcluster::api::recovery::{self, ANNOTATION, Survivor};
@@ -58,7 +58,7 @@ pub struct Spec {
     pub storage: Storage,
     /// The certificates; none: members and clients speak plain HTTP.
     pub tls: Option<Tls>,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub authenticates: bool,
     /// The Secret with the password of etcd's user root.
     pub root_secret: Option<String>,
@@ -85,7 +85,7 @@ pub struct Image {
     pub repository: String,
     /// When it is pulled.
     pub pull_policy: PullPolicy,
-    /// Secrets that it is pulled with; none are said where the spec says none.
+    /// Secrets that it is pulled with; none where the spec has none.
     pub pull_secrets: Option<Vec<String>>,
 }
 
@@ -127,15 +127,15 @@ pub enum Keeper {
 /// The Secrets of a cluster that speaks TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
-    /// With what members show to clients.
+    /// The Secret with the certificate that members show to clients.
     pub server: String,
-    /// With what members show to each other.
+    /// The Secret with the certificate that members show to each other.
     pub peer: String,
-    /// With what the operator shows.
+    /// The Secret with the operator's certificate.
     pub client: String,
-    /// With whom clients are judged by; none: with `server`.
+    /// The Secret with the authorities of clients; none: that of `server`.
     pub client_authority: Option<String>,
-    /// With whom peers are judged by; none: with `peer`.
+    /// The Secret with the authorities of peers; none: that of `peer`.
     pub peer_authority: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub struct Destination {
 impl Spec {
     /// What `cluster` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(cluster: &EtcdCluster, faults: &[Fault]) -> Self {
+    pub fn resolve(cluster: &EtcdCluster, faults: &[FieldError]) -> Self {
         let spec = &cluster.spec;
         let maintenance = spec.maintenance.as_ref();
         let defragment = maintenance.and_then(|maintenance| maintenance.defragment.as_ref());
@@ -246,8 +246,8 @@ impl Spec {
         names::digest(said.to_string().as_bytes())
     }
 
-    /// What the plan has to know; `trust`: whom members are to trust, none where they speak plain HTTP, or nobody could
-    /// tell.
+    /// What the plan has to know; `trust`: whom members are to trust, none where they speak plain HTTP, or it is
+    /// unknown.
     #[must_use]
     pub fn desired(&self, trust: Option<Trust>) -> Desired {
         let asked = self.storage.size.bytes().unwrap_or(0);
@@ -280,8 +280,8 @@ impl Spec {
     }
 }
 
-/// The members that are asked for. Where nobody has asked, which the gate lets nobody do, those that there are; and
-/// before the first, as many as creation writes.
+/// The members that are asked for. Where no count is given, which the gate refuses, those that there are; and before
+/// the first, as many as creation writes.
 fn replicas(cluster: &EtcdCluster) -> u32 {
     let there_are = || cluster.status.as_ref().and_then(|status| status.replicas).filter(|count| *count > 0);
     let count = cluster.spec.replicas.or_else(there_are).unwrap_or(REPLICAS);
@@ -327,7 +327,7 @@ fn tls(cluster: &EtcdCluster) -> Option<Tls> {
     let (keeper, secrets) = match cluster.spec.tls_mode() {
         TlsMode::Disabled => return None,
         TlsMode::Automatic => (Keeper::Operator, TlsSecrets::default()),
-        // Without Secrets there is nobody who could keep them, and nothing is written.
+        // Without Secrets there is no place to keep them, and nothing is written.
         TlsMode::Secrets => (Keeper::Others, given.secrets.unwrap_or_default()),
     };
     let name = cluster.name_any();

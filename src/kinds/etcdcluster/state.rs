@@ -1,4 +1,4 @@
-//! What one process remembers of a cluster between two reconciliations: since when things are as they are.
+//! The state that a process keeps of a cluster between two reconciliations: since when conditions hold.
 //!
 //! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
@@ -66,7 +66,7 @@ pub struct ReconcileState {
     snapshots: BTreeMap<MemberId, u64>,
     /// Revisions of its key space, while that is full, and when they were asked for.
     pub keyspace: Option<(Instant, Keyspace)>,
-    /// What was said last of its certificates.
+    /// What was reported last of its certificates.
     pub certificates: Option<String>,
     /// What the API server has refused of what is tried again after everything else.
     pub refusals: Refusals,
@@ -76,9 +76,9 @@ pub struct ReconcileState {
     pub scheduled: Option<Scheduled>,
     /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
-    /// What etcd said of root's password.
+    /// Etcd's answer to root's password.
     pub password: Option<Proven>,
-    /// When the members' data were compared, and what that told.
+    /// When the members' data were compared, and the result.
     pub audit: ConsistencyCheckState,
     /// What is counted for the metrics page.
     pub tally: Tally,
@@ -88,7 +88,7 @@ pub struct ReconcileState {
     pub traced: Option<u64>,
     /// The number of the line of this reconciliation, where it is traced.
     pub line: Option<u64>,
-    /// The alarms that have been told of; none: none have been looked at.
+    /// The alarms that have been reported; none: they have not been looked at.
     pub alarms: Option<Vec<Alarm>>,
 }
 
@@ -228,7 +228,8 @@ impl ReconcileState {
     }
 }
 
-/// Whether fewer voters than a majority answer and follow a leader. Not where nobody could be asked for want of the list of pods.
+/// Whether fewer voters than a majority answer and follow a leader. Not where no member could be asked, as the list of
+/// pods is missing.
 fn lacks_quorum(seen: &Observation) -> bool {
     if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
         return false;
@@ -377,7 +378,7 @@ mod tests {
             recall.look(&mut seen, begun + Duration::from_secs(second));
             seen.status(Ordinal(2)).found().map(|status| status.falls_behind)
         };
-        assert_eq!(falls(0, 10_000, 6_000), Some(true), "nobody looked before");
+        assert_eq!(falls(0, 10_000, 6_000), Some(true), "the first look");
         assert_eq!(falls(2, 20_000, 16_000), Some(true), "as many");
         assert_eq!(falls(4, 30_000, 26_500), Some(false));
         assert_eq!(falls(6, 40_000, 36_000), Some(true));

@@ -1,7 +1,7 @@
-//! What is said of an EtcdCluster, and what the status remembers. Pure: the same facts give the same status.
+//! The status of an EtcdCluster. Pure: the same facts give the same status.
 //!
-//! Guarantees: something is said on every path, also when etcd does not answer; what was known and cannot be found out
-//! any more stays as it was, beside a condition that says so; between two reconciliations that see the same nothing is
+//! Guarantees: every path gives a status, also when etcd does not answer; what was known and cannot be found out any
+//! more stays as it was, beside a condition that says so; between two reconciliations that see the same nothing is
 //! written.
 
 mod backups;
@@ -34,11 +34,11 @@ const NOTABLE_ENTRIES: u64 = 10_000;
 /// What a status is made of besides what a reconciliation knows.
 #[derive(Clone, Copy, Debug)]
 pub struct StatusInputs<'a> {
-    /// What was said before.
+    /// The previous status.
     pub previous: &'a EtcdClusterStatus,
     /// What people ought to know of the certificates.
     pub certificates: Option<&'a str>,
-    /// What became of backups.
+    /// The results of backups.
     pub backups: &'a Backups,
     /// The time.
     pub now: Timestamp,
@@ -93,7 +93,7 @@ pub fn remember(
     }
 }
 
-/// URLs of those that vote; none where nobody knows who does.
+/// URLs of those that vote; none where the voters are unknown.
 fn endpoints(spec: &Spec, plan: &Plan) -> Option<Vec<String>> {
     plan.summary.replicas?;
     let voters = plan.summary.members.iter().filter(|member| member.role == Some(Role::Voter));
@@ -125,7 +125,7 @@ fn members(
     plan.summary.members.iter().map(summary).collect()
 }
 
-/// One member. Of what it does not tell any more, it has what it told last.
+/// One member. What it no longer reports stays as it reported it last.
 fn member(
     name: &str,
     member: &MemberSummary,
@@ -159,7 +159,7 @@ fn member(
     }
 }
 
-/// Whether all that is new are numbers that move with every write of a client, and none has moved far.
+/// Whether only numbers have changed that move with every write of a client, and none has moved far.
 fn differs_in_numbers_alone(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> bool {
     let without = |status: &EtcdClusterStatus| {
         let mut status = status.clone();

@@ -1,10 +1,10 @@
-//! What a reconciliation saw, planned and did, as lines of the log by which it can be planned again.
+//! Log lines with the observation, plan and actions of a reconciliation, by which it can be planned again.
 //!
 //! Guarantees: a reconciliation is logged before its first action, so that one in which the process ends is logged too,
-//! and each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost
-//! on the way; a pass that does nothing and stands on the same facts as the one before is left out; while nobody
-//! listens, nothing is put into words.
-//! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
+//! and each action when its result is known; lines are numbered without a gap, so that what is missing was lost on the
+//! way; a reconciliation that does nothing on the same facts as the previous one is left out; while the trace is off,
+//! nothing is formatted.
+//! Never: logs a secret. [`Desired`] and [`Observation`] have no place for one.
 
 use std::collections::hash_map::{DefaultHasher, RandomState};
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
@@ -16,16 +16,16 @@ use tracing::{Level, enabled, trace, warn};
 use super::observation::{Desired, Observation};
 use super::plan::Plan;
 
-/// The target under which passes are logged, at level trace.
-pub const TARGET: &str = "gatehouse::passes";
+/// The target of the log lines, which have the level trace.
+pub const TARGET: &str = "gatehouse::reconciles";
 
-/// Whether anybody listens.
+/// Whether the trace is on.
 #[must_use]
 pub fn is_on() -> bool {
     enabled!(target: TARGET, Level::TRACE)
 }
 
-/// What tells the facts of one reconciliation from those of another, within one process.
+/// The digest of a reconciliation's facts, within one process.
 #[must_use]
 pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -33,9 +33,9 @@ pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     hasher.finish()
 }
 
-/// A pass, up to its first action.
+/// A reconciliation, up to its first action.
 #[derive(Debug, Serialize)]
-pub struct Pass<'a> {
+pub struct Reconciliation<'a> {
     /// Namespace and name of the EtcdCluster.
     pub object: &'a str,
     /// Its uid.
@@ -48,7 +48,7 @@ pub struct Pass<'a> {
     pub plan: &'a Plan,
 }
 
-/// What came of an action.
+/// The result of an action.
 #[derive(Debug, Serialize)]
 struct Action {
     /// The line of its reconciliation.
@@ -59,13 +59,14 @@ struct Action {
 
 #[derive(Debug, Serialize)]
 enum Event<'a> {
-    Pass(&'a Pass<'a>),
+    #[serde(rename = "Pass")]
+    Reconciliation(&'a Reconciliation<'a>),
     Action(Action),
 }
 
 #[derive(Debug, Serialize)]
 struct Line<'a> {
-    /// What tells the lines of one operator from those of another.
+    /// The id of one operator's lines.
     run: &'a str,
     /// The so-many-th, from 0.
     number: u64,
@@ -89,12 +90,12 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Tells what a reconciliation has seen and plans; the number of the line.
-    pub fn pass(&self, pass: &Pass<'_>) -> Option<u64> {
-        self.write(Event::Pass(pass))
+    /// Logs what a reconciliation has observed and plans; the number of the line.
+    pub fn reconciliation(&self, reconciliation: &Reconciliation<'_>) -> Option<u64> {
+        self.write(Event::Reconciliation(reconciliation))
     }
 
-    /// Tells what came of one of the actions of the reconciliation of that line.
+    /// Logs the result of one of the actions of the reconciliation of that line.
     pub fn action(&self, pass: u64, name: &'static str, outcome: &'static str) {
         self.write(Event::Action(Action { pass, name, outcome }));
     }

@@ -1,7 +1,8 @@
 //! ConfigMaps with dates, read once for all TDSets that take dates from them.
 //!
-//! Guarantees: one that has not changed is not read again; of those who need one that nobody watches, or that is missing,
-//! all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for it.
+//! Guarantees: one that has not changed is not read again; of the TDSets that need one that is not watched, or that is
+//! missing, all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for
+//! it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -41,7 +42,7 @@ pub struct Asked {
     of: StateStore<Vec<Arc<Calendar>>>,
 }
 
-/// ConfigMaps by namespace and name, those that nobody asks for any more among them until they are swept out.
+/// ConfigMaps by namespace and name, including those that no TDSet asks for any more, until they are swept out.
 #[derive(Default)]
 struct All {
     calendars: HashMap<(String, String), Weak<Calendar>>,
@@ -61,7 +62,7 @@ pub struct Calendar {
     read: tokio::sync::Mutex<Option<Read>>,
 }
 
-/// What the API server said.
+/// The API server's message.
 #[derive(Debug)]
 struct Read {
     /// Which of all reads it was, from 1 on.
@@ -105,7 +106,7 @@ impl Calendars {
         Self { client, asked: Asked::default() }
     }
 
-    /// What a key of a ConfigMap holds, which is at that version at least; none: nobody knows.
+    /// What a key of a ConfigMap holds, which is at that version at least; none: unknown.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_nobody_asks_for_any_more_leave_and_the_others_are_not_looked_at_each_time() {
+    fn those_that_are_no_longer_needed_leave_and_the_others_are_not_looked_at_each_time() {
         let calendars = Asked::default();
         let ask = |uid: &str, name: String| {
             calendars.admit(uid);

@@ -1,10 +1,11 @@
-//! Whose count is due, so that counts come before everything else.
+//! The objects whose count is due, so that counts are written before everything else.
 //!
-//! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and the
-//! queue knows no order among them and the counts still to be written. So an object that is not due gives way to one
-//! that is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one
-//! was overtaken by that much, it has met with some obstacle. None waits for good: where the others take longer than
-//! that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes before them too.
+//! Where thousands of objects share a boundary, each count that is written starts reconciliations that would report it,
+//! and the queue knows no order among them and the counts still to be written. So an object that is not due gives way
+//! to one that is, for as long as counts are written. No object waits in vain: where none was for [`PATIENCE`], or
+//! where one was overtaken by that much, it has met with some obstacle. None waits for good: where the others take
+//! longer than that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes
+//! before them too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,7 +81,8 @@ impl DueQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).unsettled.remove(uid);
     }
 
-    /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
+    /// Whether a reconciliation of the object has to wait, for others are due and it is not. One that is due is so no
+    /// more.
     pub fn gives_way(&self, uid: &str, now: Timestamp) -> bool {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(due) = entries.times.get(uid).copied().filter(|due| *due <= now) {
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_count_could_not_be_written_waits_for_nobody() {
+    fn one_whose_count_could_not_be_written_does_not_wait() {
         let due_queue = DueQueue::default();
         due_queue.expect("failed", Some(second(100)));
         due_queue.expect("other", Some(second(100)));
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_was_overtaken() {
+    fn none_waits_for_one_that_was_overtaken() {
         let due_queue = DueQueue::default();
         due_queue.expect("gone", Some(second(100)));
         for now in [110, 120, 130] {
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_never_comes() {
+    fn none_waits_for_one_that_never_comes() {
         let due_queue = DueQueue::default();
         due_queue.expect("gone", Some(second(100)));
         assert!(due_queue.gives_way("a", second(130)));

@@ -1,5 +1,4 @@
-//! What is derived of a TDSet and kept with it, so that a reconciliation in which nothing moved is a few comparisons.
-//! Pure.
+//! Values derived from a TDSet and cached, so that a reconciliation without changes is a few comparisons. Pure.
 //!
 //! Guarantees: what is kept is used only while that is as it was of which it was derived; so a reconciliation decides the
 //! same without it, as the first one of a process does.
@@ -13,7 +12,7 @@ use super::observation::{Observed, Whole};
 use super::plan::Plan;
 use super::spec::Spec;
 use super::state::ReconcileState;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::v1::TDSet;
 
@@ -39,7 +38,7 @@ pub struct Kept {
 
 impl Kept {
     /// What the TDSet asks for; `faults` says what the gate has against it.
-    pub fn spec(&mut self, tdset: &TDSet, faults: impl FnOnce() -> Vec<Fault>) -> Arc<Spec> {
+    pub fn spec(&mut self, tdset: &TDSet, faults: impl FnOnce() -> Vec<FieldError>) -> Arc<Spec> {
         let kept = self.spec.take().filter(|spec| spec.is_of(&tdset.metadata));
         let mut spec = kept.unwrap_or_else(|| {
             *self = Self::default();

@@ -52,7 +52,7 @@ impl Metrics {
         }
     }
 
-    /// Another client turned out to have a hand in a workload.
+    /// A conflict with another client over a workload.
     pub fn conflict(&self) {
         self.conflicts.inc();
     }

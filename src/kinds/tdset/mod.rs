@@ -4,9 +4,9 @@
 //! written while nothing changes; a field that another client changed is taken back, and a count too unless the object
 //! lets it stand; of a workload that another client made nothing but the count is written.
 //!
-//! A pass that has changed something does not report: what it changed comes back by the watch and starts another one,
-//! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
-//! thousands of objects share a boundary, all counts are written before the first status is.
+//! A reconciliation that has changed something does not report: the change comes back by the watch and starts another
+//! one, which reports the state. An object whose count is not due gives way to those whose count is. So when thousands
+//! of objects share a boundary, all counts are written before the first status is.
 
 pub mod actions;
 pub mod api;
@@ -43,7 +43,7 @@ use tokio::sync::OnceCell;
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::controllers::action::{Action as _, Executed, Failure, RefusedWrite};
 use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::Cache;
@@ -72,7 +72,7 @@ use spec::Spec;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
-/// Works on TDSets.
+/// Reconciles TDSets.
 pub struct Operator {
     client: Client,
     deployments: Cache<Deployment>,
@@ -191,7 +191,11 @@ impl Reconciler for Operator {
         self.due_queue.gives_way(uid(metadata), now)
     }
 
-    fn resolve(tdset: &TDSet, faults: impl FnOnce() -> Vec<Fault>, state: &mut ObjectState) -> Arc<Spec> {
+    fn resolve(
+        tdset: &TDSet,
+        faults: impl FnOnce() -> Vec<FieldError>,
+        state: &mut ObjectState,
+    ) -> Arc<Spec> {
         state.kept.spec(tdset, faults)
     }
 
@@ -239,7 +243,7 @@ impl Reconciler for Operator {
         plan::warnings(before, after).collect()
     }
 
-    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
         plan::invalid_statements(faults).into()
     }
 
@@ -324,7 +328,7 @@ fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// Time from now until `wake`. Reckoned at a reconciliation's end, so that the reconciliation does not delay the next
+/// Time from now until `wake`. Computed at a reconciliation's end, so that the reconciliation does not delay the next
 /// one.
 fn until(wake: Option<Timestamp>) -> Duration {
     let wake = wake.unwrap_or(Timestamp::MAX);
@@ -347,7 +351,7 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
-/// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
+/// Takes out of a Deployment what is never read: of its managed fields, all but the owner of the count.
 fn trim_deployment(deployment: &mut Deployment) {
     observation::trim(&mut deployment.metadata);
 }

@@ -1,7 +1,7 @@
-//! What things are called.
+//! Names of objects.
 //!
 //! Guarantees: a label value is never longer than the API server takes, and two objects of one namespace never have
-//! the same. The selector of a Deployment cannot be changed, so what is said here holds for good.
+//! the same. The selector of a Deployment cannot be changed, so these labels are permanent.
 
 use std::collections::BTreeMap;
 

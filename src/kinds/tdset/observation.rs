@@ -52,12 +52,12 @@ pub struct Observed {
     pub outlook: Option<Arc<Outlook>>,
     /// What of that was made is as it was when it was found to lack nothing of what is asked for.
     pub whole: Whole,
-    /// What was carried out and not yet told of.
+    /// What was carried out and not yet reported.
     pub carried: Unreported,
     /// Another client that takes the count back each time that it is written.
     pub contest: Option<Contest>,
-    /// What the API server has not said for a while, or will not: then nothing else is known but the time, the status and
-    /// what is remembered.
+    /// What the API server has not answered for a while, or will not: then nothing else is known but the time, the
+    /// status and what is remembered.
     pub unread_object: Option<Blocker>,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
@@ -72,7 +72,7 @@ pub struct Whole {
     pub service: bool,
 }
 
-/// What was carried out and not yet told of.
+/// What was carried out and not yet reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreported {
     /// A transition.
@@ -182,9 +182,9 @@ impl Blocker {
 /// Who wrote a count last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// That was not asked, or nobody tells.
+    /// Not looked up, or the managed fields do not tell.
     Unknown,
-    /// We did, or nobody.
+    /// We did, or no client did.
     Ours,
     /// Another client.
     Other(FieldOwner),

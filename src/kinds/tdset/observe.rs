@@ -1,4 +1,4 @@
-//! Everything that is read for a reconciliation. Effects, and nothing decided.
+//! Reads everything that a reconciliation needs, and decides nothing.
 
 use std::sync::Arc;
 

@@ -48,17 +48,17 @@ const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// To bring things about, in this order.
     pub actions: Vec<Action>,
-    /// The transition that this carries out, or of which is still to be told.
+    /// The transition that this carries out, or that is still to be reported.
     pub transition: Option<PastTransition>,
     /// What the status says.
     pub status: TDSetStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
-    /// Whether that transition came by the clock, so that its lateness tells something.
+    /// Whether that transition came by the clock, so that its lateness means something.
     pub is_timed: bool,
     /// The count of another client that this takes back.
     pub reverted: Option<Reverted>,
-    /// Whether another client has a hand in it who had none before.
+    /// Whether another client writes the count that did not before.
     pub conflict: bool,
     /// When the count is to be written next.
     pub due: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub outlook: Option<Arc<Outlook>>,
 }
 
-/// What to do. Where some of it was refused, the status says so, and tells of the day all the same.
+/// What to do. Where some of it was refused, the status says so, and reports the schedule all the same.
 #[must_use]
 pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     match &spec.timetable {
@@ -347,7 +347,7 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
-/// Whether a status says that another client has a hand in it.
+/// Whether a status says that another client writes the count.
 fn conflicts(status: &TDSetStatus) -> bool {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     condition::holds(conditions, ConditionType::Conflict.as_str())

@@ -1,4 +1,4 @@
-//! What reconciling TDSets needs. Pure.
+//! The rights that reconciling TDSets needs. Pure.
 
 use crate::api::GROUP;
 use crate::rbac::{AuditTrace, Rule};

@@ -1,7 +1,7 @@
 //! What a TDSet asks for, resolved once. Pure.
 //!
-//! Guarantees: an absent field has its meaning here, and nothing below gives it another; a timetable that is here makes
-//! sense, and a TDSet with faults has none.
+//! Guarantees: an absent field has its meaning here, and nothing below gives it another; a timetable that is here is
+//! valid, and a TDSet with faults has none.
 //! Assumes: the faults are those that the gate finds, so that an object is valid for both or for neither.
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
 use super::observation::ObjectKey;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
@@ -29,7 +29,7 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 pub struct Spec {
     /// Who asks: without labels and annotations.
     pub metadata: ObjectMeta,
-    /// What tells its annotations from others. They have to do with its faults.
+    /// The digest of its annotations. They have to do with its faults.
     annotations: u64,
     /// The workload.
     pub target: Target,
@@ -37,9 +37,9 @@ pub struct Spec {
     pub autoscaler: Option<Autoscaler>,
     /// Whether the count is left alone.
     pub is_suspended: bool,
-    /// What becomes of a count that another client wrote.
+    /// What happens to a count that another client wrote.
     pub manual_scale_policy: ManualScalePolicy,
-    /// What becomes of what another controller owns.
+    /// What happens to objects that another controller owns.
     pub controller_policy: ControllerPolicy,
     /// What dates are that cannot be read.
     pub on_unreadable_dates: UnreadableDates,
@@ -48,7 +48,7 @@ pub struct Spec {
     /// Where dates of the timetable come from.
     pub dates: Vec<DatesSource>,
     /// Which count holds when; the faults of the object where it has some.
-    pub timetable: Result<Timetable, Vec<Fault>>,
+    pub timetable: Result<Timetable, Vec<FieldError>>,
 }
 
 /// The workload.
@@ -106,7 +106,7 @@ impl Timetable {
 impl Spec {
     /// What `tdset` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Self {
+    pub fn resolve(tdset: &TDSet, faults: Vec<FieldError>) -> Self {
         let spec = &tdset.spec;
         let timetable = if faults.is_empty() { timetable(spec) } else { Err(faults) };
         let minutes = spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
@@ -219,7 +219,7 @@ impl Spec {
     }
 }
 
-/// What tells an object from others, and which state of it.
+/// The identity of an object and of its state.
 fn identity(metadata: &ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.clone(),
@@ -240,7 +240,7 @@ fn annotations(metadata: &ObjectMeta) -> u64 {
     hasher.finish()
 }
 
-/// Everything that a TDSet has to do with: the workload, the autoscaler, the ConfigMaps with its dates.
+/// Everything that a TDSet refers to: the workload, the autoscaler, the ConfigMaps with its dates.
 #[must_use]
 pub fn subjects(tdset: &TDSet) -> BTreeSet<ObjectKey> {
     let (namespace, name) = (tdset.namespace().unwrap_or_default(), tdset.name_any());
@@ -287,7 +287,7 @@ fn dates(spec: &TDSetSpec) -> Vec<DatesSource> {
     sources.collect()
 }
 
-fn timetable(spec: &TDSetSpec) -> Result<Timetable, Vec<Fault>> {
+fn timetable(spec: &TDSetSpec) -> Result<Timetable, Vec<FieldError>> {
     let of_windows = spec
         .windows()
         .iter()
@@ -375,7 +375,7 @@ mod tests {
         let reference =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
         let object = tdset(&json!({"defaultReplicas": 1, "target": {"ref": reference}}));
-        let fault = Fault::new(Path::spec().at("timeZone"), Reason::Required, "is missing");
+        let fault = FieldError::new(Path::spec().at("timeZone"), Reason::Required, "is missing");
         let spec = Spec::resolve(&object, vec![fault.clone()]);
         assert_eq!(spec.timetable.clone().unwrap_err(), [fault]);
         assert_eq!(spec.replicas_on_deletion(), Some(0));

@@ -1,7 +1,7 @@
-//! What a process remembers of a TDSet between two reconciliations. Pure.
+//! The state that a process keeps of a TDSet between two reconciliations. Pure.
 //!
-//! Guarantees: nothing that matters is here alone. Without it a transition is told with another lateness, a status is
-//! written that stood there already, or another client's count is taken back some times more before that slows down.
+//! Guarantees: nothing that matters is here alone. Without it a transition is reported with another lateness, a status
+//! is written that stood there already, or another client's count is taken back some times more before that slows down.
 
 use std::collections::BTreeMap;
 
@@ -34,17 +34,17 @@ pub struct ReconcileState {
     said: Option<(String, TDSetStatus)>,
     /// When that was.
     said_at: Option<Timestamp>,
-    /// What was carried out and not yet told of.
+    /// What was carried out and not yet reported.
     pub carried: Unreported,
-    /// Something was changed and not yet told of.
+    /// Something was changed and not yet reported.
     pub unreported: bool,
     /// The resource version that the last write of the count made.
     counted: Option<u128>,
-    /// A count was taken back in this very reconciliation: the next one tells of it.
+    /// A count was taken back in this very reconciliation: the next one reports it.
     is_fresh: bool,
     /// Counts that were taken back lately.
     pub reverts: Reverts,
-    /// How often a count was taken back from which client, since this process works the object.
+    /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }
 
@@ -105,7 +105,7 @@ impl ReconcileState {
     ) {
         // Now, for what comes after it in this reconciliation may fail.
         self.carry(plan, now);
-        // Whoever has not seen what we wrote before takes the same count back once more, of which nothing is new.
+        // A client that has not seen our last write takes the same count back once more, which is nothing new.
         let is_stale = number(seen).zip(self.counted).is_some_and(|(seen, counted)| seen < counted);
         self.counted = number(written).or(self.counted);
         if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
@@ -129,7 +129,7 @@ impl ReconcileState {
         !std::mem::replace(&mut self.unreported, true)
     }
 
-    /// What the plan carries out and is still to be told of.
+    /// What the plan carries out and is still to be reported.
     fn carry(&mut self, plan: &Plan, now: Timestamp) {
         if let Some(transition) = &plan.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
@@ -140,9 +140,9 @@ impl ReconcileState {
         self.carried.ramp.clone_from(&plan.status.ramp);
     }
 
-    /// Whether the status `after` waits: it says nothing else than `before` but in numbers, such as that of the pods
-    /// that are ready, and a status was written just now. A workload of a hundred pods takes one write a moment then,
-    /// and not one for each pod.
+    /// Whether the status `after` waits: it differs from `before` only in numbers, such as that of the pods that are
+    /// ready, and a status was written just now. A workload of a hundred pods takes one write a moment then, and not
+    /// one for each pod.
     #[must_use]
     pub fn paces(&self, before: &TDSetStatus, after: &TDSetStatus, now: Timestamp) -> bool {
         let is_recent =
@@ -150,7 +150,8 @@ impl ReconcileState {
         is_recent && before != after && words(before) == words(after)
     }
 
-    /// All of that was told, by a status that made the resource version `written`, if there was something new to say.
+    /// All of that was reported, by a status that made the resource version `written`, if there was something new to
+    /// say.
     pub fn told(&mut self, written: Option<String>, status: TDSetStatus, now: Timestamp) {
         let reverted = self.carried.reverted.take().filter(|_| self.is_fresh);
         (self.carried, self.unreported) = (Unreported { reverted, ..Unreported::default() }, false);
@@ -227,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_taken_back_before_a_transition_was_told_is_told_of_next() {
+    fn a_count_that_is_taken_back_before_a_transition_was_reported_is_reported_next() {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, is_max: false };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
         state.begin();
-        assert!(state.defers_report(&Plan::default(), second(0)), "the transition is told by the next one");
+        assert!(state.defers_report(&Plan::default(), second(0)), "the next one reports the transition");
         // Which takes a count back and reports, and knew nothing of that count when it was planned.
         state.begin();
         state.wrote_count(&taken_back, (None, None), second(1));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_told_of_once() {
+    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_reported_once() {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, is_max: false };
         let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
         let mut state = ReconcileState::default();

@@ -1,9 +1,9 @@
-//! Which TDSet has to do with which object: its workload, its autoscaler, the ConfigMaps with its dates.
+//! Which TDSet refers to which object: its workload, its autoscaler, the ConfigMaps with its dates.
 //!
 //! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
-//! old ones that with the least uid. So all replicas and all restarts agree. When that changes, the one that held it and
-//! the one that does are told, and nobody else: where n TDSets claim one object, n newcomers are n words and not n².
-//! One that is to make a Deployment, where another owner has one of that name, does not hold that.
+//! old ones that with the least uid. So all replicas and all restarts agree. When that changes, only its old and its
+//! new owner are reconciled: where n TDSets claim one object, n newcomers cause n reconciliations and not n². One that
+//! is to make a Deployment, where another owner has one of that name, does not hold that.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -99,7 +99,7 @@ impl TargetOwnership {
         Self { entries: Mutex::default(), told }
     }
 
-    /// The object is as it is now, and has to do with that; nothing is known of it where it cannot be decoded.
+    /// The object as it is now, and what it refers to; nothing where it cannot be decoded.
     pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<ObjectKey>>) {
         let meta = object.meta();
         let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
@@ -149,7 +149,7 @@ impl TargetOwnership {
 
     fn tell(&self, concerned: &[Claimant]) {
         for claimant in concerned {
-            let _nobody_works = self.told.unbounded_send(claimant.reference());
+            let _no_receiver = self.told.unbounded_send(claimant.reference());
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A TDSet is there that has to do with the Deployment `target`.
+    /// There is a TDSet that refers to the Deployment `target`.
     fn see(claims: &TargetOwnership, [name, uid, created, target]: [&str; 4]) {
         let object = json!({
             "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_holds_it_and_the_next_one_is_told_when_it_goes() {
+    fn the_oldest_holds_it_and_the_next_one_is_triggered_when_it_goes() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         let subject = ObjectKey::referred("apps/v1beta1", "Deployment", "a", "web");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_map_that_many_read_is_nobodys_and_tells_nobody() {
+    fn a_config_map_that_many_read_has_no_owner_and_concerns_none() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         let days = ObjectKey::config_map("a", "days");
@@ -218,11 +218,11 @@ mod tests {
             claims.seen(&object, Some(BTreeSet::from([days.clone()])));
         }
         assert!(heard.next().now_or_never().is_none());
-        assert_eq!(claims.concerned(&days).len(), 2_000, "a change of it is told to all");
+        assert_eq!(claims.concerned(&days).len(), 2_000, "a change of it concerns all");
     }
 
     #[test]
-    fn a_crowd_on_one_workload_is_told_of_its_holder_alone() {
+    fn of_a_crowd_on_one_workload_only_the_holder_is_triggered() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         for number in 0..100 {

@@ -53,7 +53,7 @@ pub struct Targets {
 /// The objects of a resource.
 struct Watched {
     objects: DiffingStore<Metadata>,
-    /// Who asks for them, by uid, and whether the pass that is under way has done so already.
+    /// Which TDSets ask for them, by uid, and whether the running reconciliation has done so already.
     askers: HashMap<String, bool>,
     end: AbortHandle,
 }
@@ -135,7 +135,7 @@ impl Targets {
         (targets, watches.flatten_unordered(None).boxed())
     }
 
-    /// A pass over the object of that uid begins.
+    /// A reconciliation of the object of that uid begins.
     pub fn begins(&self, uid: &str) {
         for one in self.watched().values_mut() {
             if let Some(asks) = one.askers.get_mut(uid) {
@@ -144,12 +144,13 @@ impl Targets {
         }
     }
 
-    /// The pass has asked for all that the object refers to: what it watched before is watched for others alone.
+    /// The reconciliation has asked for all that the object refers to: what it watched before is watched for others
+    /// alone.
     pub fn ends(&self, uid: &str) {
         self.retain(|of, asks| asks || of != uid);
     }
 
-    /// Stops the watches that nobody asks for any more.
+    /// Stops the watches that no TDSet needs any more.
     fn retain(&self, asks: impl Fn(&str, bool) -> bool) {
         self.watched().retain(|_, one| {
             one.askers.retain(|uid, asked| asks(uid, *asked));
@@ -182,14 +183,14 @@ impl Targets {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
         });
         let (subjects, end) = abortable(subjects);
-        let _nobody_works = self.begun.unbounded_send(subjects.boxed());
+        let _no_receiver = self.begun.unbounded_send(subjects.boxed());
         let askers = HashMap::from([(uid.to_owned(), true)]);
         watched.insert(resource.clone(), Watched { objects: objects.clone(), askers, end });
         objects
     }
 
-    /// The workload, as its scale subresource tells; `asks_writer` says of which counts it matters who wrote them, also
-    /// where that takes another call.
+    /// The workload, as its scale subresource shows it; `asks_writer`: the counts whose writer matters, also where that
+    /// takes another call.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -375,7 +376,7 @@ impl Targets {
         }
     }
 
-    /// The resource version of an object, as its watch tells, which begins with that if the object of that uid is the
+    /// The resource version of an object, as its watch sent it, which begins with that if the object of that uid is the
     /// first one that asks.
     pub fn version(&self, uid: &str, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
         known(&self.watch(uid, resource), namespace, name)?.resource_version()
@@ -418,14 +419,14 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
     })
 }
 
-/// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where nobody owns it, nobody knows,
-/// and it is not the client that applied the rest.
+/// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where no manager owns it, the
+/// writer is unknown, and is not the client that applied the rest.
 fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
     let is_known = resource.group == "apps";
     if is_known && !observation::is_owned(metadata) { Writer::Unknown } else { Writer::of(metadata) }
 }
 
-/// What the watch tells of an object, while it goes on.
+/// What the watch sends of an object, while it runs.
 fn known(objects: &DiffingStore<Metadata>, namespace: &str, name: &str) -> Option<Arc<Metadata>> {
     objects.get(namespace, name).filter(|_| objects.is_filled())
 }
@@ -478,7 +479,7 @@ mod tests {
         assert_eq!(after(&object("8", 3), 2_000), None);
         assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
         let read = Read { generation: None, ..read.clone() };
-        assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
+        assert_eq!(read.stands(&object("8", 3), at), None, "it is unknown of which count that is");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Who waits for a time of the wall clock by a timer, which counts another clock's time.
+//! Timers for times of the wall clock, although a timer counts another clock's time.
 //!
-//! Guarantees: who is due by a jump of the wall clock forward, as when a clock is set or a machine comes back from sleep,
-//! is rung for within [`PAUSE`]; nobody is rung for because time passes, for that is what timers are for; nobody who is
-//! due by a jump is passed by, whether the jump came before, while or after the wait was reckoned.
+//! Guarantees: a wait that is due by a jump of the wall clock forward, as when a clock is set or a machine comes back
+//! from sleep, ends within [`PAUSE`]; no wait ends because time passes, for that is what timers are for; no wait that
+//! is due by a jump is missed, whether the jump came before, while or after its duration was computed.
 //! Assumes: timers do not count the time that a machine sleeps, or are right about it.
 //! Never: looks at who waits while the two clocks go side by side.
 
@@ -54,7 +54,7 @@ struct Waiting<Key> {
     due: HashMap<Key, Shown>,
     /// What the clocks showed when they were looked at last.
     looked: Shown,
-    /// A wait was reckoned on the other side of a jump.
+    /// A wait was computed on the other side of a jump.
     is_unsure: bool,
 }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_clocks_go_side_by_side_nobody_is_looked_at() {
+    fn while_the_clocks_go_side_by_side_no_wait_is_looked_at() {
         let clocks = Clocks::new();
         let mut waiting = waiting(clocks.at(0, 0));
         // Due by the wall clock, and the timer is about to run out.
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_rings_for_nobody() {
+    fn a_clock_that_is_set_back_ends_no_wait() {
         let clocks = Clocks::new();
         let mut waiting = waiting(clocks.at(0, 0));
         assert_eq!(waiting.rung(clocks.at(10, -7_200_000)), [""; 0]);

@@ -1,4 +1,4 @@
-//! What the wall clock is off by, as a file says.
+//! The offset of the wall clock, read from a file. For tests.
 //!
 //! Assumes: the file is replaced and not written to, so that a look at it finds all of it.
 

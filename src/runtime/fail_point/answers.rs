@@ -1,8 +1,8 @@
 //! Answers that are not what the API server said.
 //!
-//! Guarantees: each kind of request, which is a verb and a resource, comes to grief in each way once; a real API server
+//! Guarantees: each kind of request, which is a verb and a resource, fails in each way once; a real API server
 //! stands behind it, and what it was asked for and has done is done.
-//! Assumes: nobody reads a watch but by lines. As the client does, what is throttled is asked for again.
+//! Assumes: a watch is read only by lines. As the client does, what is throttled is asked for again.
 
 mod request;
 mod watch;

@@ -60,7 +60,7 @@ pub struct Lease {
 
 impl Lease {
     /// The lease of that name, through a client of its own: calls for it neither queue behind others nor are they
-    /// repeated by anybody but the election. `replica` names this replica; what is added to it makes it this
+    /// repeated by anything but the election. `replica` names this replica; what is added to it makes it this
     /// process, since one that follows on a crashed one must not take its term for its own.
     ///
     /// # Errors

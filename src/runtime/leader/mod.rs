@@ -40,14 +40,14 @@ const LAST_WORK: Duration = Duration::from_secs(3);
 /// How long the release may take. Both together are less than tasks have that are asked to stop.
 const RELEASE: Duration = Duration::from_millis(1500);
 
-/// The work ended although nobody had told it to.
+/// The work ended without being stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("the leader's work ended unexpectedly")]
 struct Ended {
     source: Option<super::supervisor::Failure>,
 }
 
-/// Tells work to end in good order: what runs may end, nothing new is begun.
+/// Stops work in good order: what runs may end, nothing new is begun.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: CancellationToken,
@@ -73,7 +73,7 @@ impl Stop {
     }
 }
 
-/// Stands for election until `draining` resolves, and does `work` whenever this replica leads. `ready` tells whether it
+/// Stands for election until `draining` resolves, and does `work` whenever this replica leads. `ready`: whether it
 /// does.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ impl<'a> Election<'a> {
         }
     }
 
-    /// Tells whom this replica follows, once.
+    /// Logs once which replica this one follows.
     fn tell_of_others(&mut self) {
         let holder = self.term.holder();
         let others = self.term.until().is_none() && !holder.is_empty() && holder != self.lease.identity();

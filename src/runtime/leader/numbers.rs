@@ -1,4 +1,4 @@
-//! The numbers of the election.
+//! The metrics of the election.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

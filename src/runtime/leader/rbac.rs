@@ -1,4 +1,4 @@
-//! What electing one replica needs. Pure.
+//! The rights that leader election needs. Pure.
 
 use crate::rbac::Rule;
 

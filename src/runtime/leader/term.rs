@@ -1,4 +1,4 @@
-//! Who leads, reckoned from what was seen of the lease, and when. Pure: each moment is an argument.
+//! The leader and its term, computed from observations of the lease. Pure: each moment is an argument.
 //!
 //! ```text
 //!   a renewal is sent ──▶ the lease changes ──▶ others see the change
@@ -6,11 +6,12 @@
 //!                                                      │◀──────── duration ────────▶│ another takes it
 //! ```
 //!
-//! Guarantees: a holder's term ends [`Pace::deadline`] after it *sent* the last renewal that succeeded, and nobody
-//! takes a lease before its duration has gone by since a change of it was *seen*. So there are no two holders while
+//! Guarantees: a holder's term ends [`Pace::deadline`] after it *sent* the last renewal that succeeded, and no
+//! candidate takes a lease before its duration has gone by since a change of it was *seen*. So there are no two holders
+//! while
 //! one clock runs less than half as fast again as another, whatever is lost, delayed or delivered late. Clocks are
 //! compared with themselves alone: what `renewTime` says is for people. Every write is of the version that was read.
-//! Assumes: nobody deletes the lease, and the clock runs while the process is halted (a machine that is suspended
+//! Assumes: no client deletes the lease, and the clock runs while the process is halted (a machine that is suspended
 //! stops it: such a holder goes on for the rest of its term).
 //!
 //! The rules are those of client-go, `tools/leaderelection`.
@@ -97,7 +98,7 @@ pub enum Answer {
     Written(Record, String),
     /// Another client wrote first.
     LostRace,
-    /// None that tells anything: whether a write was done is not known.
+    /// None that is conclusive: whether a write was done is unknown.
     Silence,
 }
 
@@ -134,7 +135,7 @@ pub struct Term {
     identity: String,
     pace: Pace,
     seen: Option<Seen>,
-    /// The version that was heard of last; none where there is no lease.
+    /// The version that was read last; none where there is no lease.
     version: Option<String>,
     /// Whether what is known may be acted upon without reading first.
     fresh: bool,
@@ -145,7 +146,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// A candidate that knows nothing yet. `identity` is nobody else's, in no other process.
+    /// A candidate that knows nothing yet. `identity` is unique among all processes.
     #[must_use]
     pub const fn new(identity: String, pace: Pace) -> Self {
         Self { identity, pace, seen: None, version: None, fresh: false, next: Moment::ZERO, until: None }
@@ -157,7 +158,7 @@ impl Term {
         self.until
     }
 
-    /// Who holds the lease, as far as is known; empty where nobody does.
+    /// The holder of the lease, as far as is known; empty where there is none.
     #[must_use]
     pub fn holder(&self) -> &str {
         self.seen.as_ref().map_or("", |seen| &seen.record.holder)
@@ -175,7 +176,7 @@ impl Term {
         Action::Write(self.claim())
     }
 
-    /// What came of an action that was begun at `sent`.
+    /// The result of an action that was begun at `sent`.
     pub fn heard(&mut self, answer: Answer, sent: Moment, now: Moment) -> Option<Change> {
         match answer {
             Answer::Written(record, version) => return self.written(record, version, sent, now),
@@ -262,7 +263,7 @@ impl Term {
         Some(seen.at + if said.is_zero() { self.pace.duration } else { said })
     }
 
-    /// A record counts from when it was first seen; one that is as it was tells of no life.
+    /// A record counts from when it was first seen; one that is unchanged is no sign of life.
     fn note(&mut self, record: Record, now: Moment) {
         if self.seen.as_ref().is_none_or(|seen| seen.record != record) {
             self.seen = Some(Seen { record, at: now });

@@ -1,6 +1,6 @@
 //! Batches of spans, on their way to the collector.
 //!
-//! Guarantees: one request at a time, each with a limit; the log tells once that the collector takes nothing, and once
+//! Guarantees: one request at a time, each with a limit; the log says once that the collector takes nothing, and once
 //! that it does again.
 
 use std::env;
@@ -128,13 +128,13 @@ impl Exporter {
         Self { endpoint, told, numbers, batch: Vec::new(), is_taken: true }
     }
 
-    /// Sends until `stopping` resolves, and then what has been told until then.
+    /// Sends until `stopping` resolves, and then the spans recorded until then.
     pub async fn run(mut self, stopping: impl Future<Output = ()>) {
         let (client, target) = match self.target().and_then(|target| Ok((client(&target)?, target))) {
             Ok(found) => found,
             Err(unusable) => {
                 warn!(error = chain(&unusable), "spans are not exported");
-                // Nobody waits for them.
+                // Nothing waits for them.
                 self.told.close();
                 return stopping.await;
             }
@@ -169,7 +169,7 @@ impl Exporter {
         }
     }
 
-    /// Takes the next spans: at least one, and those that follow soon. False where nobody tells of any more. Nothing is
+    /// Takes the next spans: at least one, and those that follow soon. False where all senders are gone. Nothing is
     /// lost when the future is dropped.
     async fn gather(&mut self) -> bool {
         if self.told.recv_many(&mut self.batch, BATCH).await == 0 {
@@ -221,8 +221,9 @@ fn client(target: &Uri) -> io::Result<Client> {
     let builder = if target.scheme() == Some(&Scheme::HTTPS) {
         builder.with_native_roots()?
     } else {
-        let nobody = RootCertStore::empty();
-        builder.with_tls_config(ClientConfig::builder().with_root_certificates(nobody).with_no_client_auth())
+        let no_roots = RootCertStore::empty();
+        builder
+            .with_tls_config(ClientConfig::builder().with_root_certificates(no_roots).with_no_client_auth())
     };
     let connector = builder.https_or_http().enable_http1().build();
     Ok(legacy::Client::builder(TokioExecutor::new()).build(connector))

@@ -90,7 +90,7 @@ impl Traces {
         self.0.is_some() && parent.is_none_or(|parent| parent.is_sampled)
     }
 
-    /// Tells of a review that has been answered.
+    /// Records a review that has been answered.
     pub fn tell(&self, span: Span) {
         let Some(sink) = &self.0 else { return };
         if sink.spans.try_send(span).is_err() {
@@ -105,7 +105,7 @@ impl fmt::Debug for Traces {
     }
 }
 
-/// An id that nobody else has.
+/// A unique id.
 fn fresh<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut id = [0; LENGTH];
     // The system has random bytes; did it not, no TLS connection would have brought this review.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_nobody_sends_are_dropped_and_counted() {
+    fn spans_that_are_not_sent_are_dropped_and_counted() {
         let numbers = Numbers::default();
         let (traces, _exporter) = Traces::to("http://localhost:4318".parse().unwrap(), numbers.clone());
         for _ in 0..MOST + 3 {

@@ -25,7 +25,7 @@ fn signals() -> (mpsc::UnboundedSender<()>, impl AsyncFnMut() -> &'static str) {
 }
 
 #[tokio::test]
-async fn a_drained_task_ends_before_the_others_are_told_to_stop() {
+async fn a_drained_task_ends_before_the_others_are_stopped() {
     let supervisor = Supervisor::new(patience());
     let (order, mut seen) = mpsc::unbounded_channel();
     let readiness = supervisor.readiness().clone();

@@ -1,4 +1,4 @@
-//! What happens on the way of a migration, for who shows it.
+//! The events of a migration, for progress displays and logs.
 
 use std::time::Duration;
 
@@ -39,13 +39,13 @@ pub enum Event<'a> {
     Unreached(&'a str),
 }
 
-/// Who is told of what happens on the way.
+/// The receiver of what happens on the way.
 pub trait Watch: Sync {
-    /// Is told of one thing.
+    /// Receives one event.
     fn see(&self, event: Event<'_>);
 }
 
-/// Who is told of nothing.
+/// Drops all events.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

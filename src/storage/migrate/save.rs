@@ -50,7 +50,7 @@ impl Migration<'_> {
         self.say(definition, |_| begun.clone()).await
     }
 
-    /// Says that it is not done, unless somebody else has done it meanwhile.
+    /// Says that it is not done, unless another client has done it meanwhile.
     pub(super) async fn say_interrupted(
         &self,
         definition: &Definition,

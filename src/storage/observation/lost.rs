@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// How many fields are told of, and how deep schemas are looked into.
+/// How many fields are reported, and how deep schemas are looked into.
 const TOLD: usize = 5;
 const DEEPEST: usize = 64;
 
@@ -68,6 +68,6 @@ mod tests {
         assert_eq!(lost(&old, &old), [""; 0]);
         let keeps = object(json!({"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}));
         assert_eq!(lost(&old, &keeps), [""; 0]);
-        assert_eq!(lost(&keeps, &old), [""; 0], "nobody knows what is there");
+        assert_eq!(lost(&keeps, &old), [""; 0], "it is unknown what is there");
     }
 }

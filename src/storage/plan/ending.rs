@@ -1,4 +1,4 @@
-//! What the last pass leads to, as the condition of the definition.
+//! The condition of the definition after the last pass.
 
 use super::super::observation::Definition;
 use super::condition::{Condition, KEPT, TYPE};

@@ -5,23 +5,23 @@
 //! does.
 //!
 //! Where versions differ in `apiVersion` alone, the fields of an entry are the same in each of them, and the entry is
-//! kept under another version: its manager loses nothing. Where a webhook converts, nobody knows what the fields are
-//! called in another version, and the entry goes: its manager owns again what it applies next, and fields that it leaves
-//! out at that moment stay.
+//! kept under another version: its manager loses nothing. Where a webhook converts, it is unknown what the fields are
+//! called in another version, and the entry goes: its manager owns again what it applies next, and fields that it
+//! leaves out at that moment stay.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
 
-/// The manager of the entry that stands where no other is left. An object without any is taken for one that nobody has
-/// tracked, and the next apply would share all of its fields with a manager `before-first-apply`.
+/// The manager of the entry that stands where no other is left. An object without any is taken for one without tracked
+/// managers, and the next apply would share all of its fields with a manager `before-first-apply`.
 pub use super::checkpoint::MANAGER;
 
-/// What becomes of entries of other versions.
+/// What happens to entries of other versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// They stay.
     Keep,
-    /// Those of versions that are not served go: nobody writes by them any more.
+    /// Those of versions that are not served go: no client writes by them any more.
     #[default]
     Unserved,
     /// Those of every version but the storage version go.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn where_versions_are_alike_nobody_loses_a_field() {
+    fn where_versions_are_alike_no_manager_loses_a_field() {
         let (old, new) =
             (json!({"f:spec": {"f:a": {}, "f:b": {"f:c": {}}}}), json!({"f:spec": {"f:b": {".": {}}}}));
         let three =

@@ -46,7 +46,7 @@ pub struct Goal {
     pub is_forced: bool,
     /// Whether nothing is to be written: every object is asked about.
     pub is_dry: bool,
-    /// What becomes of managed fields of other versions.
+    /// What happens to managed fields of other versions.
     pub managed_fields: Policy,
     /// How long ago the definition has to have been written.
     pub grace: Duration,
@@ -154,7 +154,7 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
     if !rewrites && is_settled(definition) {
         return Ok(Begin::Clean(beginning));
     }
-    // Where the status says that all is done, the place is that of a migration which somebody else has ended since.
+    // Where the status says that all is done, the place is that of a migration which another client has ended since.
     let known = definition.checkpoint.as_ref();
     let known = known.filter(|_| !goal.is_dry && !is_stored_as_wanted(definition));
     // A clock that is behind the API server's must not make this longer than it is.
@@ -182,7 +182,8 @@ pub fn is_settled(definition: &Definition) -> bool {
 }
 
 /// What `storedVersions` has to name before anything is written; none where it does. While the status of a definition may
-/// say too little, nobody may remove a version by what it says: neither while objects are written nor when that ends early.
+/// say too little, no version may be removed by what it says: neither while objects are written nor when that ends
+/// early.
 #[must_use]
 pub fn restored(definition: &Definition) -> Option<Vec<String>> {
     let lacks = definition.maybe_stored().len() > definition.older().len();

@@ -1,7 +1,7 @@
-//! What is asked of the API server about one object, and what its answer means.
+//! The request for one object, and the meaning of its answer.
 //!
 //! A patch that changes nothing is no write where the object is stored as it would be written, and has its resource
-//! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer tells
+//! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer shows
 //! which of both it was.
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub enum Judgement {
     Again(Duration),
     /// The same, and there are too many requests.
     Throttled(Duration),
-    /// The same, and it does not count as a try: nobody has heard of it.
+    /// The same, and it does not count as a try: it never reached the server.
     Unheard(Duration),
 }
 

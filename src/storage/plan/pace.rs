@@ -1,4 +1,4 @@
-//! How many requests are under way at a time.
+//! How many requests run at the same time.
 //!
 //! Guarantees: between one and a limit. Twice as many at each step in the beginning, then a few more at a time, while
 //! more of them get more done; what gains nothing is taken back. Where answers come slower, and no more is got done,
@@ -188,7 +188,7 @@ impl Pace {
         }
     }
 
-    /// The API server said that it has too many requests.
+    /// The API server answered that it has too many requests.
     pub fn throttled(&mut self) {
         if self.old > 0 {
             self.old -= 1;

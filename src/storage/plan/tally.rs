@@ -1,4 +1,4 @@
-//! What a pass has done, in numbers, and the objects that it could not write, by name and reason up to a bound.
+//! The counts of a pass, and the objects that it could not write, by name and reason up to a bound.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const LONGEST_REASON: usize = 512;
 const NAMED: usize = 3;
 const LONGEST_NAMED: usize = 200;
 
-/// What became of one object.
+/// The result for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was stored in another version, or another form, and has been written in this one.
@@ -34,7 +34,7 @@ pub enum Fate {
 pub struct Failure {
     /// The object: `namespace/name`.
     pub object: String,
-    /// What the API server said.
+    /// The API server's message.
     pub reason: String,
 }
 
@@ -72,7 +72,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what became of an object.
+    /// Adds the result for an object.
     pub fn add(&mut self, object: &impl fmt::Display, fate: Fate, cleans: bool) {
         match fate {
             Fate::Rewritten => {

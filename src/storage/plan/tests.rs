@@ -85,7 +85,7 @@ fn objects_are_written_once_every_api_server_has_seen_the_switch() {
         "every object is asked about"
     );
     let ended = Definition { checkpoint: Some(place), ..migrated };
-    assert_eq!(begin(&ended, &forced, later()), Ok(Begin::Rewrite(beginning)), "somebody else has ended it");
+    assert_eq!(begin(&ended, &forced, later()), Ok(Begin::Rewrite(beginning)), "another client has ended it");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted(
         let holds: &[Obstacle] = if is_doubtful { &[Obstacle::Stored] } else { &[] };
         assert_eq!(obstacles(&unserved, &Usage::default(), "v1alpha1"), holds);
         let wanted = is_doubtful.then(|| vec!["v1alpha1".to_owned(), "v1".to_owned()]);
-        assert_eq!(restored(&definition), wanted, "nobody may remove a version meanwhile");
+        assert_eq!(restored(&definition), wanted, "no version may be removed meanwhile");
         let named = Definition { stored: wanted.unwrap_or_else(|| definition.stored.clone()), ..definition };
         assert_eq!(restored(&named), None, "once");
     }

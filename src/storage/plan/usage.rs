@@ -1,7 +1,8 @@
 //! Who has written the objects of a definition in which version, as managed fields tell, and what holds a version back.
 //!
-//! A manager that has written an object by an old version may still do so; when it did last is said beside it. What
-//! writes no managed fields, or was overwritten in all of its fields, does not show here: an audit log tells of that.
+//! A manager that has written an object by an old version may still do so; the time of its last write is reported
+//! beside it. What writes no managed fields, or was overwritten in all of its fields, does not show here: an audit log
+//! shows that.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 
 use super::super::observation::{Definition, ObjectMeta};
 
-/// How many managers are told apart.
+/// How many managers are distinguished.
 const MANAGERS: usize = 1000;
 
 /// A manager, and how it writes.

@@ -1,5 +1,5 @@
 //! What conversion costs: how often the API server asks for it, verb by verb, as docs/conversion.md says, and for how long
-//! at worst, which is printed. Nobody else is on the control plane, and no controllers work.
+//! at worst, which is printed. No other test uses the control plane, and no controllers run.
 
 use std::time::{Duration, Instant};
 
@@ -146,7 +146,7 @@ fn first_list(counter: &Counter, version: &str, count: usize) -> Duration {
     // The first answer that has the new warning comes from an empty cache.
     within(PATIENCE, || {
         let begun = Instant::now();
-        let (list, warnings) = objects.warned(Ask::get(&of(version, &counter.namespace.name, "tdsets")));
+        let (list, warnings) = objects.warned(Ask::get(of(version, &counter.namespace.name, "tdsets")));
         let list = list.map_err(|refusal| refusal.message)?;
         if !warnings.iter().any(|warning| warning.contains(&words)) {
             return Err(format!("{warnings:?}"));

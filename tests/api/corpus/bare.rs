@@ -59,12 +59,12 @@ impl Bare {
         bare
     }
 
-    /// Waits until nobody changes what is installed, and has it stay so.
+    /// Waits until no test changes what is installed, and keeps it so.
     pub fn turn_of_many(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody else uses it.
+    /// Waits until no other test uses it.
     pub fn turn_of_one(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().unwrap_or_else(PoisonError::into_inner)
     }

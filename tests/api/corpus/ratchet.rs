@@ -295,7 +295,7 @@ pub fn without_gate(bare: &Bare) {
     bare.define(&bare.definitions());
     until_accepted(&bare.bed.objects, &etcdcluster::NEW, "spec: {version: 3.4.1}");
     until_accepted(&bare.bed.objects, &tdset::NEW, "spec: {timeZone: Europe/Atlantis}");
-    // Nobody converts where a definition points at the gate that was killed.
+    // Nothing converts where a definition points at the gate that was killed.
     until_accepted(&bare.bed.objects, &etcdcluster::OLD, "");
     until_accepted(&bare.bed.objects, &tdset::OLD, "");
 }
@@ -329,7 +329,7 @@ fn faulty(index: usize, row: &Row) -> Value {
 pub fn until_refused(objects: &Objects, base: &Base, change: &str) {
     eventually(|| match objects.one(tried(base, change)) {
         Err(_) => Ok(()),
-        Ok(_) => Err(format!("nobody refuses {change}")),
+        Ok(_) => Err(format!("{change} is accepted")),
     });
 }
 

@@ -116,7 +116,7 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
             until_worked(&namespace, path);
         }
         let after = invalid(&gate);
-        if after == before { Ok(()) } else { Err(format!("what nobody changes is looked at: {after:?}")) }
+        if after == before { Ok(()) } else { Err(format!("what is unchanged is validated: {after:?}")) }
     });
 
     // What is mended is worked, and the rest can be deleted.

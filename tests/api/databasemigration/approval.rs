@@ -15,7 +15,7 @@ fn until_asked(namespace: &Namespace, before: &str) -> String {
         let (ready, plan) = (condition(found, "Ready"), &found["status"]["plan"]);
         match plan["hash"].as_str() {
             Some(hash) if ready["reason"] == "AwaitingApproval" && hash != before => Ok(hash.to_owned()),
-            _ => Err(format!("nobody is asked to approve another plan than {before:?}: {ready}, {plan}")),
+            _ => Err(format!("no approval is asked for another plan than {before:?}: {ready}, {plan}")),
         }
     })
 }
@@ -33,7 +33,7 @@ pub fn what_was_approved_is_run_whatever_becomes_of_its_source(bed: &Bed) {
     assert_eq!(node.run(&node.next_pod()), 0);
     let planned = until_asked(&namespace, "");
 
-    // An edit before the approval is another plan, which nobody has approved with the first one.
+    // An edit before the approval is another plan, which the approval of the first one does not cover.
     edit("approved");
     assert_eq!(node.run(&node.next_pod()), 0);
     let approved = until_asked(&namespace, &planned);

@@ -48,7 +48,7 @@ pub fn of_two_with_one_series_the_older_goes_on(bed: &Bed) {
     until_ready(&namespace, younger, "False", "OtherMigration");
     assert_eq!(node.pods(), 1, "nothing else was run");
 
-    // What only reads is in nobody's way, and nobody is in its.
+    // A run that only reads does not block others, and others do not block it.
     let script = json!({"scripts": both[0]["spec"]["scripts"]});
     let mut reads = script.clone();
     reads["mode"] = json!("Plan");

@@ -113,7 +113,7 @@ pub fn a_panic_in_a_controller_is_not_felt_at_the_gate(bed: &Bed) {
     assert_eq!(met.lines().skip(passed.len()).collect::<Vec<_>>(), PANICS);
     let last = house.lease();
     assert_ne!(last.holder, first.holder, "each life stands for itself");
-    // It was released each time: whoever only waits for its end waits for its duration.
+    // It was released each time: a candidate that only waits for its end waits for its whole duration.
     assert_eq!(last.transitions, first.transitions + 2);
     assert!(is_ready(&replica));
     assert_eq!(metric(&replica, "gatehouse_leader"), Some(1));
@@ -163,7 +163,7 @@ fn neither_may_do_what_is_the_others(bed: &Bed, elsewhere: &str) {
     assert!(!may(bed, "apart-controllers", &configurations));
 }
 
-/// Controllers without a gate, and a port that is taken and that they are told to serve reviews on.
+/// Controllers without a gate, and with a taken port for reviews, which they do not serve.
 fn start_controllers(bed: &Bed, names: &[&str]) -> (Program, TcpListener) {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let listen = taken.local_addr().expect("an address").to_string();
@@ -197,7 +197,7 @@ pub fn each_part_runs_alone_with_its_own_rights(bed: &Bed) {
     for metric_of_controllers in ["gatehouse_leader", "gatehouse_controllers_starts_total"] {
         assert_eq!(metric(&gate, metric_of_controllers), None, "it has no controllers");
     }
-    assert!(bed.objects.one(Ask::get(LEASE_OF_CONTROLLERS)).is_err(), "nobody stands for it");
+    assert!(bed.objects.one(Ask::get(LEASE_OF_CONTROLLERS)).is_err(), "it has no candidate");
     let unobserved = json!({"observedGeneration": -1});
     assert_eq!(namespace.get("tdset", "shop")["status"], unobserved, "no controller works it");
 

@@ -104,13 +104,13 @@ fn objects_outlive_the_gate(house: &House, going: &str) {
     here.change("tdset/kept", &json!({"spec": {"defaultReplicas": 2}}));
     house.tdset("new", &json!({}));
     let old = objects.one(Ask::get(of("v1alpha1", &here.name, "tdsets") + "/kept"));
-    let refusal = old.expect_err("nobody converts");
+    let refusal = old.expect_err("nothing converts");
     assert!(
         refusal.message.contains("conversion webhook for gatehouse.dev/v1, Kind=TDSet failed"),
         "{refusal:?}"
     );
-    // So are those that were written in the old version, by people whose fields nobody can convert now. Up to Kubernetes
-    // 1.36 an API server forgets who they are; a newer one notes nothing of what is written meanwhile.
+    // So are those that were written in the old version, by people whose fields cannot be converted now. Up to
+    // Kubernetes 1.36 an API server forgets who they are; a newer one notes nothing of what is written meanwhile.
     let managed = &here.get("tdset", "old")["metadata"]["managedFields"];
     let written = here.change("tdset/old", &json!({"spec": {"defaultReplicas": 3}}));
     assert_eq!(

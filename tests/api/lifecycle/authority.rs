@@ -46,7 +46,7 @@ pub fn a_lost_authority_is_replaced_without_a_failed_call(bed: &Bed) {
     assert_eq!(certificates(&trusted), certificates(&before[0]) + 1, "the one before stays trusted");
     life.use_both_versions("both-trusted");
 
-    // Somebody spoils the bundle: it is written again, with the rights that gatehouse has.
+    // The bundle is damaged: it is written again, with the rights that gatehouse has.
     life.patch(SECRET, json!({"data": {"ca-bundle.crt": null}}));
     look("once-more");
     until("the bundle is whole", || {
@@ -96,7 +96,7 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     };
     let look = |text: &str| life.patch(VALIDATING, json!({"metadata": {"labels": {"look": text}}}));
 
-    // Nobody can write the new bundle.
+    // The new bundle cannot be written.
     let role = life.at(ROLE);
     let rules = role["rules"].as_array().expect("rules");
     let others = rules.iter().filter(|rule| {
@@ -111,7 +111,7 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     look("lost");
     until("there is an authority again", || life.ask(Ask::get(SECRET)).is_ok());
 
-    // Long after everybody should have had time to trust it, nobody does, and calls go on.
+    // Long after all clients had time to trust it, none does, and calls go on.
     let new = folder.path().join("new");
     std::fs::write(&new, "PT30M").expect("written");
     std::fs::rename(&new, &clock).expect("replaced");
@@ -126,7 +126,7 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     until("the new key is used once it is trusted", follows);
     assert!(life.bundles().iter().all(|bundle| *bundle != before[0]));
     life.use_both_versions("new-key");
-    // The next gate makes an authority of its own, and nobody trusts these two any longer.
+    // The next gate makes an authority of its own, and no client trusts these two any longer.
     drop(gate);
     life.ask(Ask::delete(SECRET)).expect("deleted");
 }

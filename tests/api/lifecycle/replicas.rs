@@ -1,4 +1,4 @@
-//! Several replicas of one installation, also such as are told different things, as in a rolling update of a value.
+//! Several replicas of one installation, also with different settings, as in a rolling update of a value.
 
 use kit::bed::Bed;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{Life, until};
 use crate::installed::{SECRET, TDSETS, WRITTEN};
 
 pub fn two_replicas_agree_and_rest(bed: &Bed) {
-    let life = Life::begin_anew(bed);
+    let life = Life::begin_empty(bed);
     let one = life.spawn(0, 0);
     // Behind one address, as replicas of a Deployment are behind one Service. Started at the same time.
     let other = life.spawn(0, one.address.port());
@@ -40,7 +40,7 @@ fn served(life: &Life) -> (bool, String) {
 }
 
 pub fn replicas_with_other_settings_do_not_undo_each_other(bed: &Bed) {
-    let life = Life::begin_anew(bed);
+    let life = Life::begin_empty(bed);
     let one = life.spawn(0, 0);
     one.logs("leading");
     one.logs("installed");

@@ -112,8 +112,8 @@ fn is_migrated(bed: &Bed, plural: &str) -> bool {
     condition(&bed.objects.at(&installed::definition(plural)), "StorageMigrated")["status"] == "True"
 }
 
-/// One dies when it has written an object, one when it has been through all objects, one when all is written and nobody
-/// has heard of it.
+/// One dies when it has written an object, one when it has been through all objects, one when all is written and not
+/// yet reported.
 pub fn leaders_that_die_are_followed_by_one_that_ends(bed: &Bed) {
     let _turn = bed.turn();
     let namespace = made_as_v1alpha1(bed);

@@ -101,7 +101,7 @@ fn gate_that_installs_nothing(namespace: &Namespace, address: &str) -> Gate {
     gate
 }
 
-/// What the API server says to whoever reads v1 once it serves the definitions without the old version.
+/// What the API server answers to a client that reads v1 once it serves the definitions without the old version.
 const ALONE: &str = "it is alone";
 
 /// Writes our definitions as a release that does not know the old version.
@@ -148,7 +148,7 @@ fn is_worked_by_v1_alone(namespace: &Namespace) {
         let (seen, wanted) = (&found["status"]["observedGeneration"], &after["metadata"]["generation"]);
         if seen == wanted { Ok(()) } else { Err(format!("{seen} of {wanted}")) }
     });
-    // What nobody has written since it was moved takes an edit, with the gate asked.
+    // An object not written since it was moved takes an edit, with the gate asked.
     namespace.change("tdset/shop-5", &json!({"spec": {"defaultReplicas": 1}}));
     let wrong = Ask::patch(namespace.path("tdset/shop-5"), json!({"spec": {"timeZone": "Europe/Utopia"}}));
     let refusal = bed.objects.one(wrong).expect_err("the gate knows no such zone");
@@ -156,8 +156,7 @@ fn is_worked_by_v1_alone(namespace: &Namespace) {
     namespace.change("etcdcluster/main-5", &json!({"spec": {"paused": true}}));
 }
 
-/// Whoever still has a manifest of the old version is told by kubectl alone, and what the documentation says of that is
-/// so.
+/// Only kubectl tells a user with a manifest of the old version, as the documentation says.
 fn is_told_what_helps(namespace: &Namespace) {
     let bed = namespace.bed;
     let folder = bed.cluster.folder();

@@ -137,7 +137,7 @@ fn is_applied_by_the_other_version(namespace: &Namespace) {
     assert_eq!(apply(&spec), spec);
     let after = apply(&fewer);
     assert!(after["windows"].as_array().is_none_or(Vec::is_empty), "what is left out goes: {after}");
-    // The old manifest again, as by somebody who has not heard of it.
+    // The old manifest again, as by a user who does not know of the change.
     namespace.kubectl(&["apply"]).input(manifest("switched")).ok();
     assert_eq!(of_now("v1alpha1")["spec"], tdset());
 }
@@ -194,7 +194,7 @@ fn is_refused_by_a_policy(namespace: &Namespace, path: &str) {
     eventually(|| applied(namespace, "v1alpha1", &tdset()));
 }
 
-/// Whoever asks for it is told that there is no such thing.
+/// A client that asks for it gets "not found".
 fn is_not_served(namespace: &Namespace, path: &str) {
     let bed = namespace.bed;
     let versions = &bed.objects.at(TDSETS)["spec"]["versions"];

@@ -1,4 +1,4 @@
-//! A definition of somebody else, whose versions name a field differently, and whose webhook converts it.
+//! A definition of another project, whose versions name a field differently, and whose webhook converts it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

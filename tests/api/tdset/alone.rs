@@ -63,7 +63,7 @@ fn what_is_settled_is_left_alone_for_good(bed: &Bed) {
     let site = Site::new(&namespace);
     let operator = site.start(Fate::Lives);
     make_all_kinds(&namespace);
-    // What nobody does anything to after that: neither a scheduler nor a node is there.
+    // What stays unchanged after that: there is neither a scheduler nor a node.
     until_condition(&namespace, "made", "Progressing", "True", "PodsNotReady");
     until_condition(&namespace, "by-dates", "Progressing", "False", "UpToDate");
     until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
@@ -163,7 +163,7 @@ fn after_a_death_over_two_boundaries_it_writes_once(bed: &Bed) {
     until_transitions(&operator, 1);
 }
 
-/// Whoever deletes the TDSet at any moment finds it held until the count is given back.
+/// A TDSet that is deleted at any moment is held until the count is given back.
 fn no_count_is_written_before_the_finalizer(bed: &Bed) {
     let namespace = bed.namespace();
     let site = Site::new(&namespace);

@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
         "an_autoscaler_that_is_missing_or_of_another_is_named",
         an_autoscaler_that_is_missing_or_of_another_is_named,
     ),
-    ("an_autoscaler_of_somebody_else_has_the_count", an_autoscaler_of_somebody_else_has_the_count),
+    ("another_clients_autoscaler_has_the_count", another_clients_autoscaler_has_the_count),
     ("an_upper_bound_that_is_taken_out_stays", an_upper_bound_that_is_taken_out_stays),
     ("a_workload_sleeps_beside_its_autoscaler_and_wakes", a_workload_sleeps_beside_its_autoscaler_and_wakes),
     ("stated_bounds_are_left_behind", stated_bounds_are_left_behind),
@@ -65,8 +65,8 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));
     namespace.until("tdset/web", "{.status.lastTransition.to.replicas}", "4");
 
-    // The count is nobody's but the autoscaler's. Its controller, which looks every 15 seconds, has come to the lower
-    // bound before another client scales: what it has decided before it would write after that.
+    // Only the autoscaler owns the count. Its controller, which looks every 15 seconds, has come to the lower bound
+    // before another client scales: what it has decided before it would write after that.
     namespace.until("deployment/web", "{.spec.replicas}", "4");
     scale(&namespace, "deployment/web", 8);
     label(&namespace, "tdset/web", "red");
@@ -118,7 +118,7 @@ fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
     namespace.until("hpa/web", "{.spec.minReplicas}", "2");
 }
 
-fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
+fn another_clients_autoscaler_has_the_count(bed: &Bed) {
     let namespace = bed.namespace();
     let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 4);
@@ -129,7 +129,7 @@ fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
         message(&object, "Conflict").contains("HorizontalPodAutoscaler theirs scales the workload"),
         "{object}"
     );
-    // A later change is told of, and brings about no more than that.
+    // A later change is reported, and has no other effect.
     patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
     namespace.until("tdset/hours", "{.status.scheduledReplicas}", "3");
     assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 4);
@@ -202,7 +202,7 @@ fn an_autoscaler_goes_to_none_each_night_by_its_bounds(bed: &Bed) {
         "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 9, "metrics": [metric]}}));
     let fields = json!({"defaultReplicas": 0, "autoscaler": {"name": "web"}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
-    // A night, a day, and another night. Nobody tells how long the queue is, so the autoscaler itself does nothing at
+    // A night, a day, and another night. The length of the queue is unknown, so the autoscaler itself does nothing at
     // night, and neither does gatehouse.
     for (asked, count) in [(0, 3), (4, 4), (0, 4)] {
         patch(&namespace, "hours", &json!({"defaultReplicas": asked}));

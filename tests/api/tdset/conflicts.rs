@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[
     ("a_foreign_deployment_is_never_adopted", a_foreign_deployment_is_never_adopted),
     ("a_foreign_service_is_never_adopted", a_foreign_service_is_never_adopted),
     ("of_two_schedules_the_older_has_the_workload", of_two_schedules_the_older_has_the_workload),
-    ("a_made_deployment_is_nobody_elses_workload", a_made_deployment_is_nobody_elses_workload),
+    ("a_made_deployment_is_no_other_owners_workload", a_made_deployment_is_no_other_owners_workload),
     (
         "a_schedule_that_cannot_make_its_deployment_holds_no_other_up",
         a_schedule_that_cannot_make_its_deployment_holds_no_other_up,
@@ -45,7 +45,7 @@ fn a_foreign_deployment_is_never_adopted(bed: &Bed) {
     namespace.delete("deployment/taken");
     until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
     namespace.until("deployment/taken", "{.spec.replicas}", "1");
-    assert_eq!(notes(&namespace, "taken", "NameTaken").len(), 1, "it is told of once");
+    assert_eq!(notes(&namespace, "taken", "NameTaken").len(), 1, "it is reported once");
 }
 
 fn a_foreign_service_is_never_adopted(bed: &Bed) {
@@ -104,7 +104,7 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
     until_condition(&namespace, younger.0, "Conflict", "False", "NoConflict");
 }
 
-fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
+fn a_made_deployment_is_no_other_owners_workload(bed: &Bed) {
     let namespace = bed.namespace();
     let fields = json!({"defaultReplicas": 5});
     let other = for_workload("other", "apps/v1", "Deployment", "maker", &fields);

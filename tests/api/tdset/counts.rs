@@ -24,8 +24,8 @@ pub const TESTS: &[Test] = &[
 pub const ON_CLOCKS: &[Test] = &[
     ("a_kept_count_stands_until_the_next_transition", a_kept_count_stands_until_the_next_transition),
     (
-        "a_kept_count_of_somebody_elses_workload_stands_as_well",
-        a_kept_count_of_somebody_elses_workload_stands_as_well,
+        "a_kept_count_of_another_owners_workload_stands_as_well",
+        a_kept_count_of_another_owners_workload_stands_as_well,
     ),
     ("a_ramp_is_climbed_step_by_step", a_ramp_is_climbed_step_by_step),
     ("a_count_of_its_own_is_given_back_after_a_death", a_count_of_its_own_is_given_back_after_a_death),
@@ -170,7 +170,7 @@ fn ends_with_a_transition(site: &Site, name: &str) {
     until_condition(site.namespace, name, "ManualOverride", "False", "NotOverridden");
 }
 
-fn a_kept_count_of_somebody_elses_workload_stands_as_well(bed: &Bed) {
+fn a_kept_count_of_another_owners_workload_stands_as_well(bed: &Bed) {
     let namespace = bed.namespace();
     let site = Site::new(&namespace);
     let _operator = site.start(Fate::Lives);

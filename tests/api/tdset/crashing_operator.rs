@@ -162,8 +162,7 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
     assert_eq!(missed, [""; 0], "never met");
 }
 
-/// It is made, with a Service, which is changed, and goes. A boundary passes, somebody scales, and the image is
-/// changed.
+/// It is made, with a Service, which is changed, and goes. A boundary passes, a user scales, and the image is changed.
 fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     let services = both.0.map(Services::from_now);
@@ -203,7 +202,7 @@ fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     both.each(|namespace| namespace.until_gone("deployment/shop"));
 }
 
-/// A workload that somebody made, and what is left of it.
+/// A workload that a user made, and what is left of it.
 fn live_with_a_workload_that_is_there(both: &Both) {
     both.each(|namespace| foreign(namespace, "web", 5));
     let left = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 6});

@@ -30,7 +30,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays does not exist");
     assert!(object["status"].get("scheduledReplicas").is_none(), "what is not known is not claimed");
     let made = bed.objects.list("deployments", &namespace.name, "").unwrap();
-    assert!(made.is_empty(), "it would begin with a count that nobody asked for: {made:?}");
+    assert!(made.is_empty(), "it would begin with a count that was not asked for: {made:?}");
 
     put(&namespace, "2001-01-01 # long ago\n");
     namespace.until_created("deployment/shop");

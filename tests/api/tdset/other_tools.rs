@@ -29,7 +29,7 @@ fn a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named(bed: &Be
         let mut without = with.clone();
         without["spec"].as_object_mut().unwrap().shift_remove("replicas");
         apply(&namespace, manager, &without);
-        // Such a tool is nobody who scales.
+        // Such a tool does not scale.
         let fields = json!({"manualScalePolicy": "KeepUntilNextTransition"});
         namespace.create(&for_workload(name, "apps/v1", "Deployment", name, &fields));
         counts.until(&[1, 2]);
@@ -38,7 +38,7 @@ fn a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named(bed: &Be
         apply(&namespace, manager, &without);
         let owners = owners_of_count(&namespace.get("deployment", name));
         assert!(!owners.contains(&manager.to_owned()), "{owners:?}");
-        // Where nobody has applied the count the API server names nobody who scales, and the tool has not.
+        // Where no client has applied the count, the API server names no writer of it, and the tool has not applied it.
         scale(&namespace, &format!("deployment/{name}"), 5);
         let object = until_condition(&namespace, name, "ManualOverride", "True", "ManuallyScaled");
         let said = message(&object, "ManualOverride");

@@ -30,8 +30,8 @@ pub const TESTS: &[Test] = &[
     ),
     ("nothing_holds_up_a_deletion_without_a_workload", nothing_holds_up_a_deletion_without_a_workload),
     (
-        "what_the_api_server_does_not_say_is_told_of_and_waited_for",
-        what_the_api_server_does_not_say_is_told_of_and_waited_for,
+        "what_the_api_server_does_not_say_is_reported_and_waited_for",
+        what_the_api_server_does_not_say_is_reported_and_waited_for,
     ),
     (
         "a_longer_name_than_a_label_takes_has_a_workload_too",
@@ -156,7 +156,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
         });
     };
     until_size(2);
-    assert_eq!(notes(&namespace, "hours", "Forbidden").len(), 1, "it is told of once");
+    assert_eq!(notes(&namespace, "hours", "Forbidden").len(), 1, "it is reported once");
     // From now on it is watched.
     let resize = |size: u32| bed.objects.must(Ask::patch(&*path, json!({"spec": {"size": size}})));
     resize(9);
@@ -246,7 +246,7 @@ fn a_workload_that_is_missing_is_scaled_when_it_comes(bed: &Bed) {
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
     let object = until_condition(&namespace, "hours", "Ready", "False", "TargetNotFound");
     assert_eq!(message(&object, "Ready"), "Deployment web does not exist");
-    assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is told all the same");
+    assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is reported all the same");
     for replicas in [5, 6] {
         foreign(&namespace, "web", replicas);
         namespace.until("deployment/web", "{.spec.replicas}", "2");
@@ -300,14 +300,14 @@ fn nothing_holds_up_a_deletion_without_a_workload(bed: &Bed) {
     delete(&namespace, "hours");
 }
 
-fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
+fn what_the_api_server_does_not_say_is_reported_and_waited_for(bed: &Bed) {
     const GROUP: &str = "unread.example.com";
     let namespace = bed.namespace();
     let mut object = definition(GROUP, true);
     let mut newer = object["spec"]["versions"][0].clone();
     (newer["name"], newer["storage"]) = (json!("v2"), json!(false));
     object["spec"]["versions"].as_array_mut().unwrap().push(newer);
-    // Nobody answers there.
+    // Nothing answers there.
     let webhook = json!({"conversionReviewVersions": ["v1"],
         "clientConfig": {"url": "https://127.0.0.1:1/convert"}});
     let unanswered = json!({"strategy": "Webhook", "webhook": webhook});
@@ -332,7 +332,7 @@ fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
     let said = message(&object, "Ready");
     let expected = format!("failed to read the scale of widgets {}/one: ", namespace.name);
     assert!(said.starts_with(&expected), "{said}");
-    assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is told all the same");
+    assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is reported all the same");
 
     // As soon as it can be read again it has its count.
     let definition = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{GROUP}");

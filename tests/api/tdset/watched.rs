@@ -56,7 +56,7 @@ impl Counts {
     }
 }
 
-/// Tells each count that an object has from now on, until nobody listens.
+/// Sends each count that an object has from now on, until the receiver is gone.
 async fn tell(client: Client, path: &str, begins: &Sender<()>, news: &Sender<i64>) {
     let request = Request::get(path).body(Vec::new()).expect("a request");
     let mut lines = client.request_stream(request).await.expect("a watch").lines();

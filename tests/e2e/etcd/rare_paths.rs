@@ -1,5 +1,5 @@
 //! An operator that dies, or does not hear an answer, at the effects that clusters seldom have: when a quorum is lost,
-//! a database is full, a lower minor is asked for, etcd is to ask who is there, or a backup comes first.
+//! a database is full, a lower minor is asked for, authentication is enabled, or a backup comes first.
 
 use kit::operator::Fate;
 use serde_json::{Value, json};

@@ -40,7 +40,7 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
         begun.elapsed()
     ));
     assert_eq!(uids(&namespace, "persistentvolumeclaims"), claims, "nothing is wiped by itself: {lost}");
-    assert_eq!(etcd.remembered(), 3, "nobody is removed");
+    assert_eq!(etcd.remembered(), 3, "no member is removed");
 
     let said = annotate(&namespace, "yes").fails();
     assert!(said.contains("must be auto or the name of a member such as main-0"), "{said}");

@@ -13,7 +13,7 @@ use crate::cluster::Bed;
 use crate::release::{NAMESPACE, Way};
 
 /// What an operator logs that has to be planned again: everything, and each reconciliation.
-pub const FILTER: &str = "info,gatehouse::passes=trace";
+pub const FILTER: &str = "info,gatehouse::reconciles=trace";
 
 /// What is done for a cluster that is asked for a second member, for one less, and to go.
 const DONE: [&str; 9] = [

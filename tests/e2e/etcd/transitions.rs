@@ -214,7 +214,7 @@ impl WayThere<'_> {
         assert!(ready + 1 >= members(&edit.spec), "{ready} pods are ready: {degraded}");
     }
 
-    /// Who the members are, and the volumes that they have.
+    /// The members, and the volumes that they have.
     fn identities(&self) -> BTreeMap<String, String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = self.object();

@@ -1,4 +1,4 @@
-//! Etcd that asks who is there, and the password of its root.
+//! Etcd with authentication, and the password of its root.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub fn keep(namespace: &Namespace<'_>, data: &Value) {
 
 /// Waits until the certificates' condition has that reason, and says that.
 #[track_caller]
-fn until_told(etcd: &Etcd<'_>, reason: &str, words: &str) {
+fn until_reported(etcd: &Etcd<'_>, reason: &str, words: &str) {
     etcd.until(|_| {
         let said = condition(&etcd.object()?, "CertificatesReady");
         let message = said["message"].as_str().unwrap_or_default();
@@ -35,12 +35,12 @@ pub fn etcd_takes_the_password_of_root_from_a_secret(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-root");
     let auth = json!({"auth": {"enabled": true, "rootSecretRef": {"name": "main-root"}}});
     let etcd = Etcd::asking(&namespace, "Automatic", NEWEST, 1, &auth);
-    until_told(&etcd, "RootPasswordUnset", "secret main-root is missing");
+    until_reported(&etcd, "RootPasswordUnset", "secret main-root is missing");
     etcd.until(|_| {
         let ready = &etcd.object()?["status"]["readyReplicas"];
         if *ready == 1 { Ok(()) } else { Err(format!("{ready} serve")) }
     });
-    until_told(&etcd, "RootPasswordUnset", "no client is let in");
+    until_reported(&etcd, "RootPasswordUnset", "no client is let in");
     assert!(etcd.voters().is_empty(), "no client may be let in yet");
 
     let [first, second] = PASSWORDS;
@@ -60,7 +60,7 @@ pub fn etcd_takes_the_password_of_root_from_a_secret(bed: &Bed, way: Way) {
 
     // What is no password of root changes nothing.
     keep(&namespace, &json!({"username": "admin", "password": first}));
-    until_told(&etcd, "RootPasswordUnset", "secret main-root has another username than root");
+    until_reported(&etcd, "RootPasswordUnset", "secret main-root has another username than root");
     etcd.until(|_| etcd.takes(second));
     assert_eq!(uids(), pods, "nothing is restarted for a password");
     etcd.put("kept", "by certificate");

@@ -4,7 +4,7 @@ use kit::membership::trace::{Line, Seat, Step};
 use kit::membership::{Answer, quorum};
 use kit::random::Random;
 
-use super::run::{NOBODY, PLACES, Run};
+use super::run::{PLACES, Run, UNKNOWN};
 
 impl Run {
     /// One of the steps that make sense now, and now and then one that does not.
@@ -20,9 +20,9 @@ impl Run {
         let mut ways: Vec<(usize, Step)> = vec![
             (6, Step::Write { asked }),
             (2, Step::List { asked }),
-            (1, Step::Remove { asked, id: NOBODY }),
-            (1, Step::Promote { asked, id: NOBODY }),
-            (1, Step::MoveLeader { asked, to: NOBODY }),
+            (1, Step::Remove { asked, id: UNKNOWN }),
+            (1, Step::Promote { asked, id: UNKNOWN }),
+            (1, Step::MoveLeader { asked, to: UNKNOWN }),
         ];
         if !self.is_past() {
             ways.push((8, Step::Wait));

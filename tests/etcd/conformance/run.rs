@@ -18,7 +18,7 @@ use crate::support::{self, Cluster};
 /// Members find room here.
 pub const PLACES: u32 = 5;
 /// An identity that no member has.
-pub const NOBODY: u64 = 99;
+pub const UNKNOWN: u64 = 99;
 /// For how long a connection has to stand before etcd counts it, and for how long it takes to come about. No member
 /// says whether it counts one, so that this time has to pass.
 const HEALTH: Duration = Duration::from_millis(6500);

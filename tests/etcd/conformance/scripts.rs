@@ -4,7 +4,7 @@ use kit::membership::trace::Step::{
     self, Add, Join, Kill, List, MoveLeader, Promote, Remove, Restart, Wait, Wipe, Write,
 };
 
-use super::run::NOBODY;
+use super::run::UNKNOWN;
 
 /// A name, the voters that form the cluster, and what is done to them.
 pub type Script = (&'static str, u32, &'static [Step]);
@@ -118,7 +118,7 @@ const NO_QUORUM: &[Step] = &[
 const REMOVALS: &[Step] = &[
     Remove { asked: 1, id: 2 },
     Wait,
-    Remove { asked: 1, id: NOBODY },
+    Remove { asked: 1, id: UNKNOWN },
     first_leads(2),
     first_leads(3),
     Write { asked: 1 },

@@ -1,4 +1,4 @@
-//! Annotations of conversions that somebody forged, broke, or took from another object.
+//! Annotations of conversions that were forged, broken, or taken from another object.
 //!
 //! Guarantees: they fail nothing, never stay in the hub, never stand in for what the spoke shows or leaves out, add no
 //! part to an object, and make of it no more than so many times its size.
@@ -122,7 +122,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// What the spoke shows, the hub says, and what it leaves out, nobody says for it.
+/// What the spoke shows, the hub has, and what the spoke leaves out, nothing else adds.
 fn hold_shown(kind: &dyn Kind, shown: &Value, hub: &Value) {
     for (spoke, place) in fields(kind) {
         assert_eq!(hub.pointer(place), shown.pointer(spoke), "{place} is not what {spoke} says");

@@ -127,7 +127,7 @@ pub fn is_clear(kind: &dyn Kind, hub: &Value) -> bool {
     })
 }
 
-/// Two values are the same, or else what makes the one the other is told, and why they should be.
+/// Two values are the same; otherwise the message has the difference, and why they should be the same.
 pub fn hold_same(found: &Value, expected: &Value, why: impl FnOnce() -> String) {
     let apart = || json_patch::diff(expected, found);
     assert!(found == expected, "{}: {}", why(), apart());

@@ -126,7 +126,7 @@ fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
         }
     };
     let uid = review["response"]["uid"].as_str().expect("an answer has a uid");
-    assert_eq!(uid, one.report.uid, "{endpoint:?}: another uid is told");
+    assert_eq!(uid, one.report.uid, "{endpoint:?}: another uid is reported");
     hold_uid(body, uid);
     fails_soundly(endpoint, body);
     review

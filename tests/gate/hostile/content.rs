@@ -1,4 +1,4 @@
-//! Depth, keys, numbers and memories of conversions that nobody writes by accident.
+//! Depth, keys, numbers and annotations of conversions that are not written by accident.
 
 use serde_json::{Value, json};
 
@@ -151,7 +151,7 @@ fn forgeries() -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_forged_memory_of_a_conversion_harms_nobody() {
+async fn a_forged_memory_of_a_conversion_does_no_harm() {
     let target = Target::start().await;
     for (field, text) in forgeries() {
         let body = conversion(&[remembering(&field, &text)], "v1").to_string();

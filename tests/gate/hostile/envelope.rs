@@ -64,7 +64,7 @@ async fn an_envelope_that_is_none_is_refused_with_the_reason() {
             let (code, message, uid) = refusal(path, &target.ask(path, body).await);
             assert_eq!(code, 400, "{path}: {what}: {message}");
             assert!(message.contains(says), "{path}: {what}: {message}");
-            assert!(message.len() < 400, "{path}: {what} is told at length: {} bytes", message.len());
+            assert!(message.len() < 400, "{path}: {what} is reported at length: {} bytes", message.len());
             assert_eq!(uid, if seen { UID } else { "" }, "{path}: {what}");
         }
     }

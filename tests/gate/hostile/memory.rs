@@ -42,7 +42,7 @@ async fn taken<Output>(target: &Target, work: impl Future<Output = Output>) -> (
 }
 
 #[tokio::test]
-async fn small_answers_that_nobody_takes_count_over_http2() {
+async fn small_unread_answers_count_over_http2() {
     const CONNECTIONS: usize = 45;
     const STREAMS: usize = 100;
     let target = Target::start().await;
@@ -72,7 +72,7 @@ async fn small_answers_that_nobody_takes_count_over_http2() {
     .await;
     let answers = held.iter().filter(|answer| answer.is_ok()).count();
     let cut = sum(&target, "gatehouse_connections_closed_total").await;
-    println!("figure: {answers} answers that nobody takes: {} MiB, {cut} connections cut", taken >> 20);
+    println!("figure: {answers} unread answers: {} MiB, {cut} connections cut", taken >> 20);
     assert!(answers > CONNECTIONS * STREAMS / 2, "{:?}", held.iter().find(|answer| answer.is_err()));
     assert!(sum(&target, r#"gatehouse_connections_closed_total{reason="crowded"}"#).await > 0);
     target.is_sane().await;

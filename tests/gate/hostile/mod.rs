@@ -1,4 +1,4 @@
-//! The program against envelopes that no API server sends: whoever reaches its port may.
+//! The program against envelopes that no API server sends: any client that reaches its port may.
 //!
 //! Each gets an answer with a clear message, with the uid of its request where it showed one; none is allowed; the
 //! process answers a sane request afterwards, and its memory stays bounded.

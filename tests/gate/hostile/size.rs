@@ -184,7 +184,7 @@ async fn a_burst_of_large_reviews_stays_within_the_memory_of_the_container() {
     println!("figure: 25 reviews of 6 MB: {} MiB before, {} at most; {late} late", mib(before), mib(most));
     assert!(before < container("requests"), "{} MiB at rest", mib(before));
     assert!(most < container("limits"), "{} MiB at most", mib(most));
-    // Nobody asks for memory meanwhile.
+    // Nothing asks for memory meanwhile.
     let given_back = || {
         let after = target.memory("VmRSS");
         if after <= before + KEPT { Ok(()) } else { Err(format!("{} MiB are kept", mib(after - before))) }

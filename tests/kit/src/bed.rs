@@ -1,7 +1,7 @@
 //! A control plane with the shipped rights in it, and gatehouse at its gate, running as its ServiceAccount.
 //!
 //! Guarantees: a test has namespaces of its own, and the objects of our kinds in them are deleted when it has passed,
-//! so that nobody works them to the end of the run; the logs of a failed test are kept below `target/api/`.
+//! so that no operator reconciles them to the end of the run; the logs of a failed test are kept below `target/api/`.
 //! Assumes: the thread of a test has its name, as [`crate::harness`] gives it.
 //! Never: reads or waits by kubectl.
 
@@ -187,7 +187,7 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        // Nobody could look at it later.
+        // It could not be looked at later.
         if std::thread::panicking() {
             keep(&self.cluster, &this_test());
         }
@@ -218,11 +218,11 @@ pub fn keep_logs(test: &str) -> String {
     words.join("; ")
 }
 
-/// How a process has ended that nobody has waited for: the last field of its status, proc(5).
+/// How a process has ended that was not waited for: the last field of its status, proc(5).
 fn end_of(id: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let status = stat.split_whitespace().last().and_then(|field| field.parse().ok());
-    status.map_or_else(|| "nobody knows how".to_owned(), |status| ExitStatus::from_raw(status).to_string())
+    status.map_or_else(|| "in an unknown way".to_owned(), |status| ExitStatus::from_raw(status).to_string())
 }
 
 fn keep(cluster: &ControlPlane, test: &str) {
@@ -337,7 +337,7 @@ fn pointer(field: &str) -> String {
 
 impl Drop for Namespace<'_> {
     fn drop(&mut self) {
-        // Where nothing is at the gate, nobody works them, and the API server takes no change of them.
+        // Where no gate runs, no operator reconciles them, and the API server takes no change of them.
         if std::thread::panicking() || locked(&self.bed.gate).is_none() {
             return;
         }

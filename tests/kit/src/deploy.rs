@@ -1,7 +1,7 @@
 //! What lies below `deploy/`, rendered by helm and kustomize.
 //!
-//! Guarantees: everything is rendered once a process, by programs that `tools/build.sh deploy` has built; nobody's
-//! settings have a say in it.
+//! Guarantees: everything is rendered once a process, by programs that `tools/build.sh deploy` has built; no user's
+//! settings have an influence.
 
 use std::collections::BTreeMap;
 use std::fs;

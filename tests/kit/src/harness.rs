@@ -172,7 +172,7 @@ fn within_limit(limit: Duration, name: &str, run: Box<dyn FnOnce() + Send>) -> R
             let owned = panic.downcast_ref::<String>().map(String::as_str);
             owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
         });
-        // At the limit nobody listens any more.
+        // At the limit nothing listens any more.
         let _late = ended.send(outcome);
     };
     let limit = patient(limit);
@@ -205,7 +205,7 @@ mod tests {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let keeper = Arc::clone(&kept);
         let mut harness = harness(&[]).keep_logs(move |name| {
-            keeper.lock().expect("nobody panics with it").push(name.to_owned());
+            keeper.lock().expect("no holder panics").push(name.to_owned());
             "in a folder".to_owned()
         });
         harness.run(
@@ -219,7 +219,7 @@ mod tests {
         );
         drop(never);
         assert!(harness.has_failed);
-        assert_eq!(*kept.lock().expect("nobody panics with it"), ["hangs"]);
+        assert_eq!(*kept.lock().expect("no holder panics"), ["hangs"]);
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl Objects {
         })
     }
 
-    /// Waits until an object is as it is looked for. What `is_so` says last, where it does not come, is told.
+    /// Waits until an object is as it is looked for. On a timeout, reports what `is_so` said last.
     #[track_caller]
     pub fn until<T>(&self, object: &str, namespace: &str, is_so: impl Fn(&Value) -> Result<T, String>) -> T {
         let (kind, name) = object.split_once('/').expect("a kind and a name");
@@ -330,7 +330,7 @@ struct States {
     lines: Option<LocalBoxStream<'static, std::io::Result<String>>>,
 }
 
-/// No more states are told of.
+/// No more states are reported.
 struct Ended;
 
 impl States {

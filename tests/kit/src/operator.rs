@@ -4,7 +4,7 @@
 //!
 //! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so
 //! that it waits for no other; one that was to live and ended is a failure.
-//! Assumes: a build with fail points, whose account may write Leases in the namespace that it is told to run in.
+//! Assumes: a build with fail points, whose account may write Leases in the namespace that it is configured to run in.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// What the operator is told by; nothing, where nothing becomes of it.
+    /// The mode of its fail points; none, where nothing happens to it.
     const fn word(self) -> Option<&'static str> {
         match self {
             Self::Dies => Some("kill"),
@@ -56,7 +56,7 @@ pub struct Post {
     pub kubeconfig: PathBuf,
     /// The namespace that it works.
     pub namespace: String,
-    /// The namespace that it is told to run in, which has its Leases. Objects there are not worked.
+    /// The namespace that it is configured to run in, which has its Leases. Objects there are not worked.
     pub home: String,
     /// Where its log and the points that it met are. It is made where it is missing.
     pub folder: PathBuf,
@@ -215,7 +215,7 @@ impl Shared {
         let mut program = program.expect("the operator starts");
         self.lives.fetch_add(1, Ordering::Relaxed);
         locked(&self.running).leash = program.leash();
-        // Nobody could kill it before that.
+        // It could not be killed before that.
         if self.ends.load(Ordering::Relaxed) || self.fate() != (fate, points) {
             self.kill();
         }

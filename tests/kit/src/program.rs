@@ -23,7 +23,7 @@ use crate::wait::{PATIENCE, patient};
 /// Between two looks at a log.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many of the last lines of a log are told where a process does not do what is awaited.
+/// How many of the last lines of a log are reported where a process does not do what is awaited.
 const LAST_LINES: usize = 40;
 
 /// Runs its arguments, tells the id of that process, and kills it when what it reads from ends. It ends when that does,
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_without_a_word_is_told_with_its_log() {
+    fn what_ends_without_a_word_is_reported_with_its_log() {
         let folder = tempfile::tempdir().expect("a folder");
         let program =
             Program::start(&shell("sleep 0.1; echo no luck >&2; exit 3"), &folder.path().join("log"));

@@ -104,7 +104,7 @@ impl Database {
         self.row(id).is_some_and(|row| row.doubt.is_none()) && self.is_carried_out(id)
     }
 
-    /// Whether that script has done what it does, also where nobody knows that yet.
+    /// Whether that script has done what it does, also where that is not known yet.
     pub fn is_carried_out(&self, id: u8) -> bool {
         self.row(id).is_some() && self.effects[usize::from(id)] == 1
     }

@@ -18,7 +18,7 @@ use crate::world::Answer;
 pub enum Fault {
     /// It waits for no approval.
     ApprovesItself,
-    /// It takes scripts back by plans that nobody has approved.
+    /// It takes scripts back by plans without approval.
     RevertsUnapproved,
     /// It does not keep the texts that were approved.
     ForgetsApprovedTexts,
@@ -72,7 +72,7 @@ pub enum Fault {
     SaysWhatItPlanned,
     /// It applies what a restored database lacks.
     AppliesWhatIsMissing,
-    /// It looks again when somebody asks for it alone.
+    /// It checks again only when a user asks for it.
     Oversleeps,
     /// It writes another status each time.
     WritesAlways,

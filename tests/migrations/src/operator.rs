@@ -41,7 +41,7 @@ impl World {
         true
     }
 
-    /// The reconciliation ends, and is begun anew.
+    /// The reconciliation ends, and starts again.
     pub fn give_up(&mut self, at: usize) -> bool {
         self.operators[at].pending = None;
         true

@@ -29,15 +29,15 @@ pub enum Rule {
     StartedWhileHeld,
     /// While the object is being deleted a run is created that takes nothing back, or one that takes back without.
     OtherPurpose,
-    /// A run follows one that failed for good, or that did all, and nobody has asked for it.
+    /// A run follows one that failed for good, or that did all, although it was not asked for.
     RunAgain,
     /// A run follows one that failed for a passing reason at once, or more often than it may.
     Hurries,
-    /// Scripts are run, rehearsed or taken back that nobody has approved.
+    /// Scripts are run, rehearsed or taken back without approval.
     Unapproved,
-    /// A run is told an approved plan that is not that of its scripts.
+    /// A run gets an approved plan that is not that of its scripts.
     OtherPlan,
-    /// A plan is made anew although one is approved that has not been run.
+    /// A plan is made again although one is approved that has not been run.
     ApprovalForgotten,
     /// A run goes by another answer than the one that is there.
     OtherAnswer,
@@ -49,7 +49,7 @@ pub enum Rule {
     CarriedOutTwice,
     /// A script counts as applied that is not.
     NeverCarriedOut,
-    /// What a restored database lacks is applied, and nobody has asked for it.
+    /// What a restored database lacks is applied, although it was not asked for.
     AppliedUnasked,
     /// By texts whose source is gone other scripts are taken back than were applied.
     OthersTakenBack,

@@ -38,7 +38,7 @@ const APPLIED: Reach = ("all is applied, and it says so", |_, world| {
 const LET_GO: Reach = ("nothing holds the object any more", |_, world| {
     says(world, Reason::Applied) && !world.object.has_finalizer && !world.jobs.is_empty()
 });
-const UNTIDY: Reach = ("texts were read that nobody needs", |_, world| world.next_uid > 1);
+const UNTIDY: Reach = ("texts were read without need", |_, world| world.next_uid > 1);
 
 /// That it gives that reason.
 macro_rules! says_now {
@@ -124,7 +124,7 @@ const KEPT: Reach = ("what was approved is applied, and its source is another on
     says(world, Reason::Applied) && world.source != Some(1) && world.database.version_of(2) == Some(1)
 });
 
-/// Nothing is run that nobody has approved, and what was approved is what runs.
+/// Nothing is run without approval, and what was approved is what runs.
 pub fn approval() -> Slice {
     let mut start = World::new(Object { approval: Some(Text::of("")), ..shop() });
     start.edits = vec![Edit::Source(2), Edit::NoSource];
@@ -245,7 +245,7 @@ const UNKNOWN: Reach = ("it is not known which texts were applied", |_, world| {
     says(world, Reason::ScriptNotFound) && message(world.object.status).contains("it is not known whether")
 });
 
-/// It is deleted, what its scripts came from is gone, and runs are gone that nobody has seen end.
+/// It is deleted, what its scripts came from is gone, and runs are gone whose end was not observed.
 pub fn deletion_unseen() -> Slice {
     let mut start = World::new(Object { reverts: true, ..shop() });
     start.edits = vec![Edit::Source(2), Edit::NoSource, Edit::Delete];
@@ -276,7 +276,7 @@ const ASKED: Reach = ("an approval is asked for what takes back", |_, world| {
     world.object.is_deleting && says(world, Reason::AwaitingApproval)
 });
 
-/// Nothing is taken back by scripts that nobody has approved.
+/// Nothing is taken back by scripts without approval.
 pub fn deletion_approved() -> Slice {
     let mut start = World::new(Object { approval: Some(Text::of("")), reverts: true, ..shop() });
     start.edits = vec![Edit::Source(2), Edit::Delete];

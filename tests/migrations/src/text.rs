@@ -22,7 +22,7 @@ struct Texts {
     told: HashMap<Text, Rc<Told>>,
 }
 
-/// What a run is told, and what it reads.
+/// The assignment of a run, and what it reads.
 #[derive(Debug)]
 pub struct Told {
     pub assignment: Assignment,

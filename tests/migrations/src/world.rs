@@ -358,7 +358,7 @@ impl World {
             self.faults.unseen_deletions = left;
         }
         self.jobs.pop();
-        // How it ended is known to nobody any more, unless the status tells.
+        // How it ended is unknown from now on, unless the status has it.
         let told = self.told();
         self.settled.take_if(|_| job.number > told);
         if job.ended.is_none() {

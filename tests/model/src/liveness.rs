@@ -1,4 +1,4 @@
-//! What all has to come to, once nothing goes wrong any more and nobody asks for anything else.
+//! What all has to come to, once nothing fails any more and no more changes are asked for.
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::api::status::condition;
@@ -32,7 +32,7 @@ impl World {
             return self.skips_minors() && self.all_run();
         }
         if self.corrupt_voters() > 0 {
-            // Without an alarm it is said, and nobody is replaced.
+            // Without an alarm it is said, and no member is replaced.
             return !self.has_alarm(AlarmKind::Corrupt)
                 && says(&plan, condition::DEGRADED, State::True)
                 && self.all_run();
@@ -59,7 +59,7 @@ impl World {
         self.etcd.members.iter().all(|member| self.data(member).is_none() || self.runs(member))
     }
 
-    /// Whether the members may not be brought to what is asked for: a minor lies between.
+    /// Whether the members may not be brought to what is asked for: a minor version would be skipped.
     fn skips_minors(&self) -> bool {
         self.desired.template.version.minor > self.etcd.version + 1
     }

@@ -10,7 +10,7 @@ use kit::membership::{Answer, Call, Cluster, Outcomes, Window, quorum};
 pub enum Mistake {
     /// Something is done that is refused, for a reason that is not thought of.
     Forgets(Kind, Refusal),
-    /// Nobody is added while any voter is down.
+    /// No member is added while any voter is down.
     AddsOnlyIfAllRun,
     /// A learner that is down is not promoted.
     PromotesOnlyWhoRuns,

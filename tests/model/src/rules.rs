@@ -66,7 +66,7 @@ pub enum Rule {
     LeafNotTrusted,
     /// A member starts of a minor before the one that all have agreed on.
     RunsTooOld,
-    /// A member gives free space back, and serves nobody meanwhile, while another voter is missing.
+    /// A member gives free space back, and serves no client meanwhile, while another voter is missing.
     DefragmentedBesideMissing,
     /// The leader does so while a follower has to.
     LeaderDefragmentedFirst,
@@ -160,7 +160,7 @@ impl World {
         stops && self.desired.replicas > 0 && !self.desired.is_deleting
     }
 
-    /// That it comes to lead before it is removed costs an election, and nobody can rule it out.
+    /// That it comes to lead before it is removed costs an election, and cannot be ruled out.
     fn removes_the_leader(&self, effect: &Effect) -> bool {
         let Effect::MemberRemove { member, .. } = effect else { return false };
         let others = self.voters().filter(|voter| voter.id != *member && self.runs(voter)).count();
@@ -215,7 +215,7 @@ impl World {
         matches!(effect, Effect::AlarmDisarm { alarm, .. } if alarm.kind == AlarmKind::NoSpace && is_full())
     }
 
-    /// Whether a survivor is chosen now, by nobody's name, that has less of the log than another voter that answers.
+    /// Whether a survivor is chosen now, without being named, that has less of the log than another voter that answers.
     fn goes_on_from_less(&self, seen: &Observation, plan: &Plan) -> bool {
         let chosen = plan.record.recovery.as_ref().filter(|recovery| {
             recovery.phase == RecoveryPhase::Fencing && seen.record.recovery.as_ref() != Some(recovery)

@@ -14,10 +14,10 @@ fn turns(count: usize) -> Vec<Action> {
     [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect()
 }
 
-/// The volume goes once its data are told to be there, and before the cluster is recorded. The next pod was told the
-/// same, and so for ever: its volume was deleted, and the entry stayed.
+/// The volume goes once its data are reported to be there, and before the cluster is recorded. The next pod was told
+/// the same, and so for ever: its volume was deleted, and the entry stayed.
 #[test]
-fn a_seed_whose_volume_goes_once_it_is_told_to_be_there_begins_again() {
+fn a_seed_whose_volume_goes_once_it_is_reported_begins_again() {
     let seed = Ordinal(0);
     let prepare = [Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Node(seed, Make)];
     let start = [Pass(0), Step(0), Node(seed, Show), Node(seed, Start), Pass(0), Lose(seed)];
@@ -35,7 +35,7 @@ fn a_cluster_that_is_to_grow_is_not_called_settled_while_the_config_map_is_unrea
 }
 
 /// Another operator deletes a claim that was left, while a pod waits on it that this one made a member's place of. The
-/// claim cannot go while the pod is there, no member was made on a claim that goes, and nobody deleted the pod.
+/// claim cannot go while the pod is there, no member was made on a claim that goes, and nothing deleted the pod.
 #[test]
 fn a_pod_that_waits_on_a_claim_which_goes_is_made_again() {
     let grow = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Pass(1), Step(1), Pass(1), Step(1)];
@@ -99,7 +99,7 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
 /// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to
 /// go answers until it has ended, and counted as one that serves: one of three was left.
 #[test]
-fn a_pod_that_was_told_to_go_is_none_that_the_next_one_can_be_spared_for() {
+fn a_pod_that_is_being_deleted_is_none_that_the_next_one_can_be_spared_for() {
     let look = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0)];
     slices::drain().holds_after(&[&look[..], &[Action::Evict(Ordinal(1)), Step(0)]].concat());
 }
@@ -172,7 +172,7 @@ fn a_cluster_is_made_once_of_data_whose_pod_goes_with_its_stateful_set() {
     slices::objects_in_recovery().holds_after(&way);
 }
 
-/// StatefulSet and ConfigMap are gone while the survivor is to be started anew. Its entry was rebuilt only beside its
+/// StatefulSet and ConfigMap are gone while the survivor has to be restarted. Its entry was rebuilt only beside its
 /// pod, and its pod made only for its entry.
 #[test]
 fn a_survivor_without_stateful_set_and_config_map_comes_back() {
@@ -218,7 +218,7 @@ fn a_member_that_an_alarm_names_wrongly_stays() {
 
 /// A member dies once the history has been dropped: the others give no space back until it serves again.
 #[test]
-fn nobody_gives_space_back_beside_a_member_that_is_down() {
+fn no_member_gives_space_back_beside_one_that_is_down() {
     let way = [&[Action::Fill][..], &turns(1), &[Action::Kill(Ordinal(1))]].concat();
     let slice = slices::space();
     slice.holds_after(&way);

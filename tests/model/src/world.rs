@@ -245,7 +245,7 @@ pub enum Unread {
 pub enum Kubelet {
     /// A pod that is being deleted, or not wanted, ends.
     End,
-    /// A claim that is being deleted and that nobody uses goes.
+    /// A claim that is being deleted and that no pod uses goes.
     Release,
     /// The StatefulSet's controller makes the pod, and its claim.
     Make,

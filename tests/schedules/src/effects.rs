@@ -182,7 +182,7 @@ impl World {
         let is_other = |found: &&mut Deployment| found.count != wanted || is_unset && found.owners.is_empty();
         let Some(found) = self.deployment.as_mut().filter(is_other) else { return };
         let taken = manual == Manual::Stands(found.count);
-        // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
+        // It begins at the first contact, which is not reported; and of a ramp only its beginning is reported.
         let is_first = pending.planned.seen.schedule.status.known().status.active_window.is_none();
         let is_scaled = found.owners.contains(&Owner::Scale);
         let is_step = pending.planned.seen.schedule.spec.is_ramped && !is_scaled;

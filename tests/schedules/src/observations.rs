@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::channel::mpsc;
 use gatehouse::api::condition::State;
-use gatehouse::api::field::{Fault, Path, Reason as FaultReason};
+use gatehouse::api::field::{FieldError, Path, Reason as FaultReason};
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -218,8 +218,8 @@ fn metadata(found: &Deployment, object: &mut Value) {
 }
 
 /// What the gate finds in such a spec.
-fn faults(broken: Option<Broken>) -> Vec<Fault> {
-    let fault = |path: Path| Fault::new(path, FaultReason::Invalid, "is not valid");
+fn faults(broken: Option<Broken>) -> Vec<FieldError> {
+    let fault = |path: Path| FieldError::new(path, FaultReason::Invalid, "is not valid");
     let create = || Path::spec().at("target").at("create");
     match broken {
         None => Vec::new(),

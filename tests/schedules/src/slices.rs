@@ -408,7 +408,7 @@ pub fn applied() -> Slice {
     Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale"])
 }
 
-/// A workload that a controller of somebody else owns.
+/// A workload that another controller owns.
 pub fn owned() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Owned, ..SHOP }]).with_foreign(5);
     start.edits = vec![Edit::Delete];

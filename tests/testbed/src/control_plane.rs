@@ -295,7 +295,7 @@ impl ControlPlane {
         self.start_api_server()
     }
 
-    /// Leaves everything running without us, and the folder in place. Whoever calls this has recorded
+    /// Leaves everything running without us, and the folder in place. The caller has recorded
     /// [`ControlPlane::processes`].
     ///
     /// # Errors

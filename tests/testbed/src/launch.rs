@@ -166,7 +166,7 @@ impl Plan {
     }
 }
 
-/// Two ports that nobody listens on now; both are held until both are known, so they differ.
+/// Two ports that are free now; both are held until both are known, so they differ.
 fn free_ports() -> Result<(u16, u16), Error> {
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Error::io("looking for a free port"));
     let (one, other) = (listen()?, listen()?);

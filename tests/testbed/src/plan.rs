@@ -212,7 +212,7 @@ impl Plan {
             command.arg("--audit-log-maxsize=1000"); // in MB: one file for a test to read
         }
         if self.controller_manager.is_none() {
-            // Nobody makes ServiceAccounts then, and Pods would be refused for want of one.
+            // Nothing makes ServiceAccounts then, and Pods would be refused for want of one.
             command.arg("--disable-admission-plugins=ServiceAccount");
         }
         command.args(&self.api_server_flags);

@@ -31,7 +31,7 @@ fn a_control_plane_works_and_leaves_nothing() {
     );
     controllers_make_pods_and_collect_garbage(&cluster);
     service_accounts_have_their_own_kubeconfig(&cluster);
-    others_are_told_apart(&cluster);
+    other_users_are_distinguished(&cluster);
     etcd_answers(&cluster);
     an_api_server_comes_back(&cluster);
     a_cluster_of_others_is_left_alone(&cluster);
@@ -78,7 +78,7 @@ fn service_accounts_have_their_own_kubeconfig(cluster: &ControlPlane) {
     assert!(name.contains("system:serviceaccount:default:default"), "{name}");
 }
 
-fn others_are_told_apart(cluster: &ControlPlane) {
+fn other_users_are_distinguished(cluster: &ControlPlane) {
     let nobody = cluster.kubeconfig_for("nobody", &["strangers"]).unwrap();
     let refused = call(cluster.kubectl_as(&nobody), &["get", "secrets"]).fails();
     assert!(refused.contains("User \"nobody\" cannot list"), "{refused}");

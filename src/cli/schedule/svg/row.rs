@@ -1,4 +1,4 @@
-//! One day: its bars, their labels, what the clocks do, and the way by the ramp.
+//! One day: its bars, their labels, changes of the clocks, and the ramp.
 
 use jiff::civil::{DateTime, Time};
 use jiff::{SignedDuration, Timestamp};

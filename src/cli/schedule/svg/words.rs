@@ -1,4 +1,4 @@
-//! What the picture says in words: its description, its notes, and the names of colours.
+//! The texts of the picture: its description, its notes, and the names of colours.
 
 use std::fmt::Write as _;
 

@@ -9,10 +9,10 @@
 //! what ends with the gate is a user's `kubectl apply`. Therefore a panic in a controller, an error and a thread that
 //! is busy for long stay with the controllers.
 //!
-//! Guarantees: whatever becomes of the controllers, the gate serves; who leads has installed before it works, where
-//! this process installs. In a rolling update the replica of an old release that was started last has had the say until
-//! then, and a leader of the new one takes it back. When the process begins to drain, the work ends and the lease is
-//! released, so that another replica works while the gate still answers.
+//! Guarantees: the gate serves whatever happens to the controllers; a leader installs before its controllers start,
+//! where this process installs. In a rolling update the replica of an old release that was started last has had the say
+//! until then, and a leader of the new one takes it back. When the process begins to drain, the controllers end and the
+//! lease is released, so that another replica reconciles while the gate still answers.
 //! Never: shares a client with the gate. Connections belong to the runtime that opened them.
 
 mod metrics;
@@ -55,7 +55,7 @@ pub(super) struct Controllers {
     elections: leader::Numbers,
     starts: Starts,
     leader: Ready,
-    /// Whether each works, in the order of the table.
+    /// Whether each controller runs, in the order of the table.
     working: Vec<Ready>,
 }
 
@@ -98,7 +98,7 @@ impl Controllers {
         });
     }
 
-    /// Stands for election and works, until the process drains.
+    /// Takes part in the election, and runs the controllers while this replica leads, until the process drains.
     async fn live(&self, life: &Life, installed: Installed) -> Ending {
         self.starts.count();
         life.ready().set();

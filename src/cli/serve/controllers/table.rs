@@ -33,7 +33,7 @@ pub(super) trait Controller: Send + Sync {
     /// Puts what it counts on the page of `registry`.
     fn register(&self, registry: &mut Registry);
 
-    /// Works until `stop`. `ready` is set while all of its objects are known.
+    /// Runs until `stop`. `ready` is set while all of its objects are known.
     fn work<'a>(&'a self, with: &'a Surroundings, ready: &'a Ready, stop: Stop) -> BoxFuture<'a, ()>;
 }
 
@@ -41,7 +41,7 @@ pub(super) trait Controller: Send + Sync {
 pub(super) struct Surroundings {
     /// Reads and writes objects.
     pub client: Client,
-    /// Where objects are worked.
+    /// The namespaces whose objects are reconciled.
     pub scope: Scope,
     /// What is set for the process.
     pub settings: Settings,

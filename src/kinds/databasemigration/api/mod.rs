@@ -1,4 +1,4 @@
-//! DatabaseMigration: what it looks like in each version, what its fields mean, and who judges it.
+//! DatabaseMigration: what it looks like in each version, what its fields mean, and how it is validated.
 
 pub mod convert;
 pub mod default;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::api::default::Field;
 use crate::api::definition;
-use crate::api::field::Verdict;
+use crate::api::field::Validation;
 use crate::api::lens::Lens;
 use crate::api::pod_hook::PodHook;
 use crate::api::policy::{AuthorRule, Workload};
@@ -54,7 +54,7 @@ impl Kind for DatabaseMigrationKind {
         &default::DEFAULTS
     }
 
-    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
+    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Validation {
         validate::validate(object, old)
     }
 
@@ -71,7 +71,7 @@ impl Kind for DatabaseMigrationKind {
     }
 
     /// There is no scale subresource.
-    fn validate_scale(&self, _replicas: i64, _old: i64) -> Verdict {
-        Verdict::default()
+    fn validate_scale(&self, _replicas: i64, _old: i64) -> Validation {
+        Validation::default()
     }
 }

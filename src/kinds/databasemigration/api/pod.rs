@@ -49,8 +49,8 @@ pub fn certificates(database: &Database) -> Items {
     items
 }
 
-/// What it takes to pass scripts on one by one, or to look into their history. Given at all, for a quota admits no pod
-/// without.
+/// Resources for passing scripts on one by one, or for reading their history. They are set at all because a quota
+/// admits no pod without.
 #[must_use]
 pub fn resources() -> ResourceRequirements {
     let of = |cpu: &str, memory: &str| {

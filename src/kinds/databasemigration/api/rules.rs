@@ -1,4 +1,4 @@
-//! The rules in CEL that the API server's policies hold DatabaseMigrations to. Pure.
+//! The rules in CEL that the API server's policies enforce on DatabaseMigrations. Pure.
 //!
 //! What an object has done is done by Jobs with Secrets of its namespace, and a plan that asks for approval is run only
 //! once it is approved. So its author needs the right to do the same without us.

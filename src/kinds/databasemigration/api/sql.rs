@@ -3,8 +3,8 @@
 //! Guarantees: bounded in time, memory and depth, whatever the text is: nothing is looked at beyond [`MOST_BYTES`] of an
 //! object's scripts, and no statement of more than [`MOST_TOKENS`] is parsed, since the drop of a deeply nested tree
 //! takes as much of the stack as the tree is deep.
-//! Never: refuses what it cannot read. A dialect has more statements than any parser of it; that one was not read is
-//! told.
+//! Never: refuses what it cannot read. A dialect has more statements than any parser of it; a statement that was not
+//! read is reported.
 
 use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, AlterTypeOperation, ColumnOption, ObjectType, Statement,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_transaction_and_what_needs_none_is_told() {
+    fn what_ends_a_transaction_and_what_needs_none_is_recognized() {
         for text in
             ["COMMIT", "begin", "BEGIN ISOLATION LEVEL SERIALIZABLE", "START TRANSACTION", "ROLLBACK", "end"]
         {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_should_know_is_told() {
+    fn what_a_person_should_know_is_reported() {
         for (text, part) in [
             ("DROP TABLE a", "drops a table"),
             ("TRUNCATE a", "all rows"),

@@ -1,4 +1,4 @@
-//! What is said of a DatabaseMigration: its condition types and their reasons.
+//! The condition types of a DatabaseMigration, and their reasons.
 
 use crate::api::condition::{State, Statement};
 
@@ -104,7 +104,7 @@ reasons! {
     Reverting,
     /// A run is about to start.
     Starting,
-    /// Nothing moves.
+    /// No run is active.
     UpToDate,
     /// `spec.suspend` is true.
     Suspended,
@@ -164,7 +164,7 @@ reasons! {
     DeletionWaits,
     /// What the object applied could not be taken back.
     RevertFailed,
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
     NamespaceRefused,

@@ -1,4 +1,4 @@
-//! DatabaseMigration as `gatehouse.dev/v1`: the hub, stored and worked on.
+//! DatabaseMigration as `gatehouse.dev/v1`: the hub version, stored and reconciled.
 //!
 //! Wire types only. An absent field stays absent: what absence means is written by the defaults at creation, or stands
 //! in the field's own description.

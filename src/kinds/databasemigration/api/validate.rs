@@ -1,6 +1,6 @@
-//! Judges a DatabaseMigration in the hub version, as far as the object alone shows what is wrong.
+//! Validates a DatabaseMigration in the hub version, as far as that needs only the object.
 //!
-//! Guarantees: every fault is named, not only the first; the same object and old object give the same verdict. Assumes
+//! Guarantees: every fault is named, not only the first; the same object and old object give the same validation. Assumes
 //! that the structural schema has been checked. Never: opens a connection, reads a ConfigMap or a Secret, or forgives a
 //! fault for being old (the caller does).
 
@@ -18,49 +18,49 @@ use serde_json::Value;
 use super::v1::{
     DatabaseMigrationSpec, DatabaseMigrationStatus, DeletionPolicy, OnFailure, Script, ScriptKind,
 };
-use crate::api::field::{Fault, Path, Reason, Verdict};
+use crate::api::field::{FieldError, Path, Reason, Validation};
 use crate::api::name;
 
 /// Longest name: the Jobs are named after the object, and the label of their pods has 63 characters at most.
 pub const LONGEST_NAME: usize = 44;
 
-/// Judges `object`; `old` is there on update.
+/// Validates `object`; `old` is there on update.
 #[must_use]
-pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
+    let mut validation = Validation::default();
     let spec = match decode(object) {
         Ok(spec) => spec,
         Err(fault) => {
-            verdict.deny(fault);
-            return verdict;
+            validation.reject(fault);
+            return validation;
         }
     };
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    judge_name(name, &mut verdict);
-    database::judge(&spec, &mut verdict);
-    scripts::judge(&spec, namespace, &mut verdict);
-    references(&spec, name, &mut verdict);
-    downs(&spec, &mut verdict);
-    limits::judge(&spec, &mut verdict);
+    validate_name(name, &mut validation);
+    database::validate(&spec, &mut validation);
+    scripts::validate(&spec, namespace, &mut validation);
+    references(&spec, name, &mut validation);
+    downs(&spec, &mut validation);
+    limits::validate(&spec, &mut validation);
     let before = old.and_then(|old| Some((decode(old).ok()?, status(old))));
     if let Some((before, status)) = &before {
-        update::judge(&spec, before, status, &mut verdict);
+        update::validate(&spec, before, status, &mut validation);
     }
-    // Nobody wants to hear of scripts again when a label was set.
+    // A change of a label does not repeat the warnings about scripts.
     if before.as_ref().is_none_or(|(before, _)| *before != spec) {
-        advice::advise(&spec, before.as_ref().map(|(before, _)| before), &mut verdict);
+        advice::advise(&spec, before.as_ref().map(|(before, _)| before), &mut validation);
     }
-    verdict
+    validation
 }
 
-fn decode(object: &Value) -> Result<DatabaseMigrationSpec, Fault> {
+fn decode(object: &Value) -> Result<DatabaseMigrationSpec, FieldError> {
     let Some(spec) = object.get("spec") else {
-        return Err(Fault::required(Path::spec(), ""));
+        return Err(FieldError::required(Path::spec(), ""));
     };
     // The spec is not shown: scripts are in it.
     DatabaseMigrationSpec::deserialize(spec)
-        .map_err(|error| Fault::new(Path::spec(), Reason::Invalid, error.to_string()))
+        .map_err(|error| FieldError::new(Path::spec(), Reason::Invalid, error.to_string()))
 }
 
 fn status(object: &Value) -> DatabaseMigrationStatus {
@@ -70,42 +70,50 @@ fn status(object: &Value) -> DatabaseMigrationStatus {
         .unwrap_or_default()
 }
 
-fn judge_name(given: &str, verdict: &mut Verdict) {
+fn validate_name(given: &str, validation: &mut Validation) {
     let path = Path::metadata().at("name");
     if given.len() > LONGEST_NAME {
         let detail = format!("must have at most {LONGEST_NAME} characters: the Jobs are named after it");
-        verdict.deny(Fault::invalid(path, given, detail));
+        validation.reject(FieldError::invalid(path, given, detail));
     } else if !given.is_empty()
         && let Err(detail) = name::dns_1123_label(given)
     {
-        verdict.deny(Fault::invalid(path, given, format!("{detail}: the Jobs are named after it")));
+        validation.reject(FieldError::invalid(path, given, format!("{detail}: the Jobs are named after it")));
     }
 }
 
 /// What names scripts of this object, or other objects.
-fn references(spec: &DatabaseMigrationSpec, name: &str, verdict: &mut Verdict) {
+fn references(spec: &DatabaseMigrationSpec, name: &str, validation: &mut Validation) {
     let path = Path::spec();
     let ids: HashSet<&str> = spec.scripts.iter().map(|script| script.id.as_str()).collect();
     if let Some(baseline) = spec.baseline.as_deref().filter(|baseline| !ids.contains(baseline)) {
-        verdict.deny(Fault::invalid(path.at("baseline"), baseline, "must be the id of a script"));
+        validation.reject(FieldError::invalid(path.at("baseline"), baseline, "must be the id of a script"));
     }
     for id in spec.accept_checksums.iter().flatten().map(|(id, _)| id).filter(|id| !ids.contains(id.as_str()))
     {
-        verdict.deny(Fault::invalid(path.at("acceptChecksums").key(id), id, "must be the id of a script"));
+        validation.reject(FieldError::invalid(
+            path.at("acceptChecksums").key(id),
+            id,
+            "must be the id of a script",
+        ));
     }
     let mut seen = HashSet::new();
     for (at, requirement) in spec.requires.iter().flatten().enumerate() {
         let path = path.at("requires").index(at);
         if requirement.name == name {
-            verdict.deny(Fault::invalid(path.at("name"), name, "must be another DatabaseMigration"));
+            validation.reject(FieldError::invalid(
+                path.at("name"),
+                name,
+                "must be another DatabaseMigration",
+            ));
         } else if !seen.insert(&requirement.name) {
-            verdict.deny(Fault::duplicate(path, &requirement.name));
+            validation.reject(FieldError::duplicate(path, &requirement.name));
         }
     }
 }
 
 /// Whether what may have to be taken back can be.
-fn downs(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+fn downs(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
     let asked = match (spec.on_failure, spec.deletion_policy) {
         (Some(OnFailure::RevertThisRun), _) => "onFailure RevertThisRun",
         (_, Some(DeletionPolicy::Revert)) => "deletionPolicy Revert",
@@ -114,7 +122,8 @@ fn downs(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
     let lacks = |script: &&Script| script.down.is_none() && script.kind != ScriptKind::Check;
     for (at, _) in spec.scripts.iter().enumerate().filter(|(_, script)| lacks(script)) {
         let path = Path::spec().at("scripts").index(at).at("down");
-        verdict.deny(Fault::required(path, format!("{asked} needs the script that takes this one back")));
+        validation
+            .reject(FieldError::required(path, format!("{asked} needs the script that takes this one back")));
     }
 }
 

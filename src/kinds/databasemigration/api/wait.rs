@@ -15,9 +15,9 @@ use super::v1::{Database, DatabaseMigrationSpec, History};
 use crate::api::bounded::{self, Twice};
 use crate::api::default;
 use crate::api::duration::Duration;
-use crate::api::field::{Fault, Path, Reason, Segment};
-use crate::api::judge::{self, Change, Written};
+use crate::api::field::{FieldError, Path, Reason, Segment};
 use crate::api::pod_hook::{Added, PodHook};
+use crate::api::validation::{self, Change, Written};
 use crate::api::{Kind as _, Version};
 
 /// The label by which a pod asks, and the annotation that says what it waits for.
@@ -45,57 +45,71 @@ fn add(pod: &Value, image: &str) -> Added {
             "the label of that name is set, so this has to say in JSON what the pod waits for: {}",
             FIELDS.join(", ")
         );
-        return Err(vec![Fault::required(path, detail)]);
+        return Err(vec![FieldError::required(path, detail)]);
     };
     Ok(container::added(pod, &read(text, &path)?, image))
 }
 
 /// What the annotation says. Its database and its history are held to the rules of a DatabaseMigration.
-fn read(text: &str, path: &Path) -> Result<Awaited, Vec<Fault>> {
+fn read(text: &str, path: &Path) -> Result<Awaited, Vec<FieldError>> {
     let given = match bounded::tree(text, Twice::Refused) {
         Ok(Value::Object(given)) => given,
-        Ok(_) => return Err(vec![Fault::new(path.clone(), Reason::Invalid, "must be an object in JSON")]),
+        Ok(_) => {
+            return Err(vec![FieldError::new(path.clone(), Reason::Invalid, "must be an object in JSON")]);
+        }
         Err(error) => {
-            return Err(vec![Fault::new(path.clone(), Reason::Invalid, format!("must be JSON: {error}"))]);
+            return Err(vec![FieldError::new(
+                path.clone(),
+                Reason::Invalid,
+                format!("must be JSON: {error}"),
+            )]);
         }
     };
     let mut faults: Vec<_> = given
         .keys()
         .filter(|key| !FIELDS.contains(&key.as_str()))
-        .map(|key| Fault::forbidden(path.key(key), format!("unknown field: expected {}", FIELDS.join(", "))))
+        .map(|key| {
+            FieldError::forbidden(path.key(key), format!("unknown field: expected {}", FIELDS.join(", ")))
+        })
         .collect();
     let series = given.get("history").and_then(|history| history.get("series"));
     if series.is_none_or(Value::is_null) {
         let detail = "the series of the DatabaseMigration: its spec.history.series, or else its name";
-        faults.push(Fault::required(path.at("history").at("series"), detail));
+        faults.push(FieldError::required(path.at("history").at("series"), detail));
     }
     let timeout = match given.get("timeout").filter(|timeout| !timeout.is_null()) {
         None => None,
         Some(Value::String(text)) => {
             let timeout = Duration::from(text.as_str());
-            let judged = timeout.get().map_err(|error| error.to_string());
-            faults.extend(judged.err().map(|error| Fault::invalid(path.at("timeout"), text.as_str(), error)));
+            let validated = timeout.get().map_err(|error| error.to_string());
+            faults.extend(
+                validated.err().map(|error| FieldError::invalid(path.at("timeout"), text.as_str(), error)),
+            );
             Some(timeout)
         }
         Some(_) => {
-            faults.push(Fault::new(path.at("timeout"), Reason::TypeInvalid, "must be a text such as 10m"));
+            faults.push(FieldError::new(
+                path.at("timeout"),
+                Reason::TypeInvalid,
+                "must be a text such as 10m",
+            ));
             None
         }
     };
     let migration = migration(&given);
-    faults.extend(judged(&migration, path));
+    faults.extend(validated(&migration, path));
     let spec = DatabaseMigrationSpec::deserialize(&migration["spec"]);
     match spec {
         Ok(DatabaseMigrationSpec { database, history: Some(history), scripts, .. }) if faults.is_empty() => {
             let script = scripts.into_iter().next().map(|script| script.id).unwrap_or_default();
             Ok(Awaited { database, history, script, timeout })
         }
-        // The schema has said why.
+        // The schema has reported why.
         _ => Err(faults),
     }
 }
 
-/// A DatabaseMigration with that database and that history, and nothing else to be told of.
+/// A DatabaseMigration with that database and that history, and no other errors.
 fn migration(given: &Map<String, Value>) -> Value {
     let mut script = json!({"kind": "Schema", "up": {"inline": "SELECT 1"}});
     let mut spec = Map::new();
@@ -113,19 +127,19 @@ fn migration(given: &Map<String, Value>) -> Value {
     migration
 }
 
-fn judged(migration: &Value, path: &Path) -> Vec<Fault> {
+fn validated(migration: &Value, path: &Path) -> Vec<FieldError> {
     let written = Written { version: Version::V1, object: migration };
     // No rule of this kind goes by the time.
     let now = jiff::Timestamp::UNIX_EPOCH;
     let change = Change { new: written, old: None, author: Version::V1, now };
     let unknown = DatabaseMigrationKind.schemas().of(Version::V1).unknown_fields(migration);
-    let unknown = unknown.into_iter().map(|field| Fault::forbidden(field, "unknown field"));
-    let faults = judge::judge(&DatabaseMigrationKind, &change).faults;
+    let unknown = unknown.into_iter().map(|field| FieldError::forbidden(field, "unknown field"));
+    let faults = validation::validate(&DatabaseMigrationKind, &change).errors;
     faults.into_iter().chain(unknown).map(|fault| in_annotation(fault, path)).collect()
 }
 
 /// A fault of the spec, as one of the annotation.
-fn in_annotation(fault: Fault, annotation: &Path) -> Fault {
+fn in_annotation(fault: FieldError, annotation: &Path) -> FieldError {
     let rest = match fault.path.segments() {
         [Segment::Field(spec), Segment::Field(scripts), Segment::Index(_), Segment::Field(id)]
             if spec == "spec" && scripts == "scripts" && id == "id" =>
@@ -136,7 +150,7 @@ fn in_annotation(fault: Fault, annotation: &Path) -> Fault {
         rest => rest.to_vec(),
     };
     let path = rest.into_iter().fold(annotation.clone(), |path, segment| path.child(segment));
-    Fault { path, ..fault }
+    FieldError { path, ..fault }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The hash of the plan that scripts are. Pure.
+//! The hash of a plan. Pure.
 
 use aws_lc_rs::digest::{Context, SHA256};
 

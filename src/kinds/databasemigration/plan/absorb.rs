@@ -1,4 +1,4 @@
-//! What a run that has ended tells, taken into the status. Pure.
+//! Takes the result of a run that has ended into the status. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -28,7 +28,7 @@ pub fn newest(observed: &Observed) -> Option<&Run> {
     observed.runs.iter().max_by_key(|run| run.number)
 }
 
-/// The status with what the newest run has ended with, where it has and that is not told yet; and that run.
+/// The status with the result of the newest run, where it has ended and is not reported yet; and that run.
 pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Option<FinishedRun>) {
     let mut status = observed.status.clone();
     // An answer that was used counts again once the annotation has been without it.
@@ -39,15 +39,14 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
         let finished = finished(&status, run, ending, observed.now);
-        let is_unseen = observed.unseen_snapshots(&status).any(|name| *name != run.job);
         if report(ending).is_none() && run.purpose == Purpose::Apply {
             status.applied_snapshot.get_or_insert_with(|| run.job.clone());
         }
-        take(&mut status, run, ending, (&finished, is_unseen));
+        take(&mut status, observed, run, (ending, &finished));
         let_go(spec, &mut status);
         return (status, Some(finished));
     }
-    // The Job of a run is gone before it was seen to end.
+    // The Job of a run is gone before its end was observed.
     let is_gone = |current: &CurrentRun| current.number > told;
     let Some(gone) = status.current_run.clone().filter(is_gone) else {
         unseen(&mut status, observed);
@@ -135,7 +134,7 @@ fn used(
     let may_be_used = match purpose {
         // What only reads settles nothing. Where it finds a doubt all the same, the answer is about another one.
         Some(Purpose::Plan | Purpose::Verify) => outcome == Outcome::InDoubt,
-        // Nor does what is rolled back; where another attempt follows by itself, the answer does not begin the count anew.
+        // Nor does what is rolled back; where another attempt follows by itself, the answer does not reset the count.
         Some(Purpose::Rehearse) => !matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::Blocked),
         // A run that failed before it had read the history has not used it.
         Some(Purpose::Apply | Purpose::Revert) | None => {
@@ -166,7 +165,7 @@ fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
     before.last_run.as_ref().is_some_and(|last| last.unknown_changes == Some(true))
 }
 
-/// What a run said.
+/// The report of a run.
 const fn report(ending: &Ending) -> Option<&RunResult> {
     match ending {
         Ending::Said(result) | Ending::Late(Some(result)) => Some(&**result),
@@ -261,11 +260,12 @@ fn in_doubt(result: &RunResult) -> String {
 /// What the run says of the database.
 fn take(
     status: &mut DatabaseMigrationStatus,
+    observed: &Observed,
     run: &Run,
-    ending: &Ending,
-    (finished, follows_unseen): (&FinishedRun, bool),
+    (ending, finished): (&Ending, &FinishedRun),
 ) {
     let purpose = run.purpose;
+    let follows_unseen = observed.unseen_snapshots(status).any(|name| *name != run.job);
     // What an earlier run may have applied, this one finds applied.
     let follows_silence = before_is_unknown(status) || follows_unseen;
     status.last_run = Some(finished.clone());
@@ -281,7 +281,7 @@ fn take(
         status.server_version = Some(cut(&server.version));
         status.applied_count = i32::try_from(result.applied_count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
-        // A run that only reads leaves a doubt as it is, whatever it was told of it.
+        // A run that only reads leaves a doubt as it is, whatever its assignment says of it.
         let is_sure = finished.outcome == Outcome::Done && run.resolved.is_none();
         status.applied_snapshot.take_if(|_| is_sure && result.applied_count == 0);
     }

@@ -1,4 +1,4 @@
-//! What is said of a DatabaseMigration, condition by condition. Pure.
+//! The conditions of a DatabaseMigration. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -6,13 +6,13 @@ use super::absorb::{newest, reaches};
 use super::decide::is_approved;
 use super::{Situation, Verdict};
 use crate::api::condition::{self, State, Statement};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::spec::Spec;
 
-/// What is said now. Of the database only what a run has told now, or that none has yet.
+/// The conditions. About the database only what a run has reported now, or that none has yet.
 pub fn statements(
     spec: &Spec,
     observed: &Observed,
@@ -183,9 +183,9 @@ fn reachable(observed: &Observed, run: &FinishedRun) -> Option<Statement> {
 
 /// What the conditions of an object with these faults say.
 #[must_use]
-pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
+pub fn invalid_statements(faults: &[FieldError]) -> [Statement; 3] {
     // A fault without the value that it is about: scripts are in it.
-    let shown = |fault: &Fault| Fault { value: None, ..fault.clone() }.to_string();
+    let shown = |fault: &FieldError| FieldError { value: None, ..fault.clone() }.to_string();
     let message = faults.iter().map(shown).collect::<Vec<_>>().join("; ");
     let nothing = "gatehouse does nothing until the object is changed";
     [
@@ -195,13 +195,13 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     ]
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
 }
 
-/// Reasons of Ready that need nobody's attention.
+/// Reasons of Ready that need no attention.
 const QUIET: &[Reason] = &[
     Reason::Running,
     Reason::Planning,

@@ -1,4 +1,4 @@
-//! How things are, and what follows. Pure.
+//! Decides what to do next. Pure.
 
 mod leaving;
 
@@ -126,7 +126,7 @@ impl View<'_> {
         }
     }
 
-    /// What is said while this run looks whether what is wanted now is still applied; none where it does not.
+    /// The situation while this run checks whether what is wanted now is still applied; none where it does not.
     fn verifying(&self, run: &Run) -> Option<Situation> {
         if run.purpose != Purpose::Verify || self.spec.is_deleting() || !self.spec.faults.is_empty() {
             return None;
@@ -155,7 +155,7 @@ impl View<'_> {
         }
     }
 
-    /// All is done; when it was last seen to be is some time ago, it is looked for again.
+    /// All is done; where the last check is some time ago, it is checked again.
     fn until_verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
         let mut verdict = self.done(&wanted);
         let is_known = last.outcome == Outcome::Done;

@@ -1,4 +1,4 @@
-//! What is told of a DatabaseMigration as events. Pure.
+//! The events of a DatabaseMigration. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

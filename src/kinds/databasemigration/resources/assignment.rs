@@ -1,4 +1,4 @@
-//! What a run is told to do.
+//! The assignment of a run.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::kinds::databasemigration::spec::{Spec, texts as sources};
 /// Where the file of a SQLite database is mounted.
 pub const DATABASE: &str = "/database";
 
-/// The key of a run's ConfigMap with what the run is told to do.
+/// The key of a run's ConfigMap that holds its assignment.
 pub const ASSIGNMENT: &str = "assignment.json";
 
 /// Bytes of a key.
@@ -135,7 +135,7 @@ fn each(texts: &[Texts]) -> impl Iterator<Item = (String, &Text)> {
     })
 }
 
-/// The hash of the plan; none where a text is in a Secret: then the run tells it.
+/// The hash of the plan; none where a text is in a Secret: then the run reports it.
 #[must_use]
 pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
     let known = |text: &Text| match text {
@@ -157,7 +157,7 @@ pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
         checksum: up,
         down: down.as_deref(),
     });
-    Some(plan_hash(&build(spec, texts, &nobody(Purpose::Plan, None)), planned))
+    Some(plan_hash(&build(spec, texts, &without_approver(Purpose::Plan, None)), planned))
 }
 
 /// A script that has another checksum than the object names for it: its id, and the one that it has.
@@ -171,7 +171,7 @@ pub fn pin_that_differs(spec: &Spec, texts: &[Texts]) -> Option<(String, String)
 }
 
 /// A run without a number.
-fn nobody(purpose: Purpose, approved: Option<&str>) -> Planned {
+fn without_approver(purpose: Purpose, approved: Option<&str>) -> Planned {
     let approved = approved.map(str::to_owned);
     Planned { key: String::new(), number: 0, attempt: 0, purpose, resolve: None, approved }
 }
@@ -182,7 +182,7 @@ fn nobody(purpose: Purpose, approved: Option<&str>) -> Planned {
 pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str>) -> String {
     // A run that another one follows for the same purpose differs in nothing but its number and its attempt.
     let assignment =
-        serde_json::to_string(&build(spec, texts, &nobody(purpose, approved))).unwrap_or_default();
+        serde_json::to_string(&build(spec, texts, &without_approver(purpose, approved))).unwrap_or_default();
     let secrets: Vec<_> = secret_files(texts).into_values().map(|one| (one.name, one.key)).collect();
     // Who has the object name another ConfigMap means other texts than those of the plan, whatever these are.
     let references = spec.scripts.iter().flat_map(sources).map(|source| &source.config_map_key_ref);
@@ -204,7 +204,7 @@ pub fn is_same_work(one: &str, other: &str) -> bool {
     work(one) == work(other)
 }
 
-/// What a run is told to do.
+/// The assignment of a run.
 #[must_use]
 pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
     let database = &spec.database;

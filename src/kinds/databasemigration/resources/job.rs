@@ -79,7 +79,7 @@ fn template(spec: &Spec, texts: &[Texts], planned: &Planned, image: &str) -> Pod
         resources: Some(runner.resources.unwrap_or_else(resources)),
         security_context: Some(container_security()),
         volume_mounts: Some(mounted),
-        // Of a program that could not report, the end of its log is told.
+        // Of a program that could not report, the end of its log is reported.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()
     };

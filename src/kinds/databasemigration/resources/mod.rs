@@ -1,4 +1,4 @@
-//! What a DatabaseMigration is made into. Pure: each builder takes what is asked for and gives what is created.
+//! The objects that a DatabaseMigration creates. Pure: each builder takes the spec and returns the object.
 
 pub mod assignment;
 pub mod job;
@@ -35,7 +35,7 @@ impl Planned {
     /// The name of the Job, and of the ConfigMap.
     #[must_use]
     pub fn name(&self, spec: &Spec) -> String {
-        // What a run is told besides its key has another name, too: an old ConfigMap is not taken for it.
+        // A change of anything in a run's assignment changes the name, too: an old ConfigMap is not taken for it.
         match &self.resolve {
             Some(resolve) => names::run(
                 spec.name(),

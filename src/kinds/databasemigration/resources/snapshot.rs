@@ -1,4 +1,4 @@
-//! The ConfigMap that a run reads: what it is told to do, and the texts of the scripts as they were when it was planned.
+//! The ConfigMap that a run reads: its assignment, and the texts of the scripts as they were when it was planned.
 //!
 //! Guarantees: it cannot be changed, so what was planned is what runs, whatever becomes of where the texts came from.
 

@@ -1,4 +1,4 @@
-//! How a database is reached: credentials, certificates, and the connection that follows from them.
+//! Access to a database: credentials, certificates, and the connection that follows from them.
 //!
 //! Guarantees: credentials are fields of the connection and never a URL, so that any character may be in them; what is
 //! printed for debugging has none of them. Statements are not logged.
@@ -178,7 +178,7 @@ impl Access {
     }
 
     fn sqlite(&self) -> SqliteConnectOptions {
-        // Foreign keys are as SQLite has them where nothing is said: not enforced, unless a script says so.
+        // Foreign keys are as SQLite has them by default: not enforced, unless a script says so.
         let options = SqliteConnectOptions::new();
         let options = if self.only_reads && !Path::new(&self.database.name).exists() {
             options.in_memory(true)

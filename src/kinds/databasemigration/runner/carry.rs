@@ -1,4 +1,4 @@
-//! One text of a script, carried out with its row of the history.
+//! Executes one text of a script, and writes its row of the history.
 //!
 //! Guarantees, of a text that runs in a transaction: it and its row are committed together or not at all. Of one that runs
 //! statement by statement: the history has the statement before the server does, so that after a crash it is known which
@@ -215,7 +215,7 @@ impl Carrier<'_> {
         }
         let rows = self.run_all(task).await;
         let closed = self.connection.control(closing).await;
-        // How the check failed is told, whatever its end is.
+        // The failure of the check is reported, however the check ended.
         found_nothing(rows?)?;
         closed?;
         let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(State::Applied) };
@@ -349,7 +349,7 @@ impl Carrier<'_> {
         self.connection.control(&format!("SET statement_timeout = '{limit}'")).await
     }
 
-    /// The transaction that is open, where the engine tells.
+    /// The open transaction, where the engine reports it.
     pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
         if self.engine() != Engine::PostgreSQL {
             return Ok(None);
@@ -369,7 +369,7 @@ impl Carrier<'_> {
     }
 }
 
-/// Nothing says what became of a statement: that is in doubt, unless the script may run again.
+/// The outcome of a statement is unknown: it is in doubt, unless the script may run again.
 fn in_doubt(task: Task<'_>, statement: u32, failure: Failure) -> End {
     let failure = failure.of(task.id()).at(statement);
     if task.script().idempotent && !task.is_down {

@@ -89,7 +89,7 @@ pub(super) struct Watch<'a> {
     pub(super) id: &'a str,
 }
 
-/// What became of a text of statements.
+/// The outcome of a text of statements.
 #[derive(Debug)]
 pub(super) struct Ran {
     /// How many statements were done.

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a script that was edited after it was applied, one that the history has and the list has not, and one that
 //! would run behind a later one keep everything from running. A script whose end is not known is neither taken for applied
-//! nor run again, unless its author or a person said so; what a person said counts for what an earlier run has left.
+//! nor run again, unless its author or a user decided so; a user's decision counts for what an earlier run has left.
 
 use std::collections::BTreeMap;
 
@@ -166,8 +166,8 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
     }
 }
 
-/// What a person said of the script of a row. Not where this run has left it so, or a later one of the same object: the
-/// person has looked at what was before.
+/// A user's decision about the script of a row. Not where this run has left it so, or a later one of the same object:
+/// the person has looked at what was before.
 fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == row.id)?;
     let number = |run: &str| {

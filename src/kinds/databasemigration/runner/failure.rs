@@ -1,8 +1,8 @@
-//! What failed, in words that give nothing away.
+//! Errors of a run, in messages that reveal no data.
 //!
-//! Guarantees: no text of a script, no value of a row, no user name and no password is in a message. What servers say is
-//! passed on where its words are about objects of the schema alone; where they may quote a value (data, constraints,
-//! syntax, what a program raises), the class and the object's name are said instead, and a name is shown where it looks
+//! Guarantees: no text of a script, no value of a row, no user name and no password is in a message. Messages of
+//! servers are passed on where they name only objects of the schema; where they may quote a value (data, constraints,
+//! syntax, what a program raises), the class and the object's name replace them, and a name is shown where it looks
 //! like one, since a value in the wrong quotes is taken for a name. DETAIL, HINT and CONTEXT are never
 //! read.
 

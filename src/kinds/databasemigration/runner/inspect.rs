@@ -1,4 +1,4 @@
-//! What a run looks at in a database besides its history.
+//! Reads what a run needs from a database besides its history.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ pub(super) async fn surroundings(
 /// Whether a session may still be at work.
 async fn is_alive(connection: &mut Connection, log: &Log, session: &str) -> Result<bool, Failure> {
     if connection.engine() != Engine::PostgreSQL {
-        // The lock goes with the session: who has it knows that nobody else is at work, and who only reads looks whether
-        // anybody has it.
+        // The lock goes with the session: its holder knows that no other run is at work, and a run that only reads
+        // checks whether it is held.
         return Ok(connection.access().only_reads && lock::is_taken(connection, &log.lock_name()).await?);
     }
     if session == connection.session {
@@ -74,7 +74,7 @@ pub(super) struct Index {
     table: String,
 }
 
-/// The indexes of PostgreSQL that are not valid and that nobody builds.
+/// The indexes of PostgreSQL that are not valid and are not being built.
 pub(super) async fn invalid_indexes(connection: &mut Connection) -> Result<BTreeSet<Index>, Failure> {
     if connection.engine() != Engine::PostgreSQL {
         return Ok(BTreeSet::new());

@@ -59,10 +59,10 @@ impl<'a> Patience<'a> {
 }
 
 impl Lock {
-    /// Takes it, as soon as nobody else has it.
+    /// Takes it, as soon as it is free.
     ///
     /// # Errors
-    /// Somebody else has it all the time.
+    /// Another session holds it all the time.
     pub(super) async fn take(
         connection: &mut Connection,
         name: &str,

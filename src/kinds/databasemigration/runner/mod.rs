@@ -1,10 +1,10 @@
 //! What the Jobs of a DatabaseMigration run: scripts, once and in order.
 //!
-//! Guarantees: a script that runs in a transaction is applied exactly once, whatever dies and whoever else runs. One that
-//! cannot run in one is begun once; where nothing says how it ended, nothing runs until a person or its author's
+//! Guarantees: a script that runs in a transaction is applied exactly once, whatever dies and whatever else runs. One
+//! that cannot run in one is begun once; where nothing says how it ended, nothing runs until a person or its author's
 //! `idempotent` resolves that. The history in the database is the truth, and is read again once the lock is there.
 //! Assumes: connections are sessions of the server, not transactions of a pool.
-//! Never: asks Kubernetes for anything, or tells credentials, the text of a script or what rows contain.
+//! Never: asks Kubernetes for anything, or reveals credentials, the text of a script or the contents of rows.
 
 mod access;
 mod carry;
@@ -44,7 +44,7 @@ use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
 
-/// How many of what is applied are told.
+/// How many of the applied scripts are reported.
 const TOLD: usize = 50;
 
 /// What a run is asked to do, and with what.
@@ -73,7 +73,7 @@ impl From<Failure> for End {
     }
 }
 
-/// Does what is asked. What became of it is in the report, whatever happened.
+/// Does what is asked. The outcome is in the report, whatever happened.
 pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Progress) -> RunResult {
     let mut result = RunResult::of(&request.assignment.run.uid, Outcome::Failed);
     match carried_out(request, stop, progress, &mut result).await {
@@ -191,7 +191,7 @@ impl Course<'_> {
         }
     }
 
-    /// Tells what is applied after the last script, also after one that failed: its failure is what ends the run.
+    /// Reports what is applied after the last script, also after one that failed: its failure is what ends the run.
     async fn read_again(&mut self) {
         // What a script set may hide rows. Where no other session is to be had, this one is asked all the same.
         if let Err(failure) = self.connection.reset().await {
@@ -238,7 +238,7 @@ impl Course<'_> {
     }
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        // What blocks is told before anything is written.
+        // What blocks is reported before anything is written.
         self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
@@ -335,7 +335,7 @@ impl Course<'_> {
         }
     }
 
-    /// Tells what is applied.
+    /// Reports what is applied.
     fn tell(&mut self, rows: &[Row]) {
         let applied: Vec<_> = rows.iter().filter(|row| row.state.is_applied()).collect();
         self.result.applied_count = u32::try_from(applied.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What a run tells while it is at work.
+//! The progress of a run.
 
 use std::time::Duration;
 

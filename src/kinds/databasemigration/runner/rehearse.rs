@@ -1,4 +1,4 @@
-//! What is pending, run in one transaction that is rolled back.
+//! Runs the pending scripts in one transaction, and rolls it back.
 //!
 //! Guarantees: nothing that ran stays. What could not be rolled back, and a text in which an end of the transaction would
 //! not be seen, is refused before anything runs. Each script has the timeouts and the settings that it would have by itself,
@@ -36,8 +36,8 @@ impl Course<'_> {
         self.log.begin(&mut self.connection, None).await?;
         let rehearsed = self.rehearsed(&pending, looks_after_clients).await;
         let ended = self.end_rehearsal(engine).await;
-        // SQLite rolls back by itself what is interrupted or finds the disk full, and then has nothing to roll back: what is
-        // told is how the script failed.
+        // SQLite rolls back by itself what is interrupted or finds the disk full, and then has nothing to roll back:
+        // what is reported is how the script failed.
         rehearsed?;
         ended?;
         Ok(Outcome::Rehearsed)

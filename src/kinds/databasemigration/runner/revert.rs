@@ -1,4 +1,4 @@
-//! What was applied, taken back by the down scripts, the latest first.
+//! Rolls applied scripts back by their down scripts, the latest first.
 //!
 //! Guarantees: a script is taken back only where all that are to be taken back have a down script; of other
 //! DatabaseMigrations and of the baseline nothing is.
@@ -39,7 +39,7 @@ impl Course<'_> {
         Ok(Outcome::Reverted)
     }
 
-    /// The history, after what a person said about a script in doubt.
+    /// The history, after a user's decision about a script in doubt.
     async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
         let rows = self.log.read(&mut self.connection).await?;
         let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;

@@ -38,7 +38,7 @@ pub struct Text {
     pub all: String,
     /// The checksum of its bytes.
     pub checksum: String,
-    /// Its statements, where it can be told apart.
+    /// Its statements, where it can be split.
     pub statements: Option<Vec<Statement>>,
     /// How it runs.
     pub way: Way,
@@ -184,7 +184,7 @@ fn way(
     let statements = match split {
         Ok([]) => return Err("has no statement".to_owned()),
         Ok(statements) => statements,
-        // PostgreSQL tells statements apart itself, and does so better.
+        // PostgreSQL splits statements itself, and does so better.
         Err(_) if engine == Engine::PostgreSQL && script.transaction == Transaction::Required => &[],
         Err(why) => return Err(why.clone()),
     };

@@ -1,7 +1,7 @@
-//! A script as the statements that it consists of.
+//! Splits a script into its statements.
 //!
 //! Guarantees: statements are slices of the text, as their author wrote them; quoted text, comments, dollar quotes and the
-//! bodies of stored programs stay whole. A text that cannot be told apart is refused and not guessed at.
+//! bodies of stored programs stay whole. A text that cannot be split is refused and not guessed at.
 
 use sqlparser::dialect::{Dialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -62,7 +62,7 @@ impl Statement {
 /// The statements of a script.
 ///
 /// # Errors
-/// Where the text cannot be told apart.
+/// Where the text cannot be split.
 pub fn split(engine: Engine, text: &str) -> Result<Vec<Statement>, String> {
     let dialect: &dyn Dialect = match engine {
         Engine::PostgreSQL => &PostgreSqlDialect {},
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_session_alone_is_told_from_what_does_more() {
+    fn what_changes_the_session_alone_is_distinguished_from_what_does_more() {
         let sets = |text: &str| split(Engine::MariaDB, text).unwrap()[0].sets_session();
         for text in [
             "USE shop",

@@ -1,4 +1,4 @@
-//! Which history a DatabaseMigration writes, so that two objects that write the same one are found. Pure.
+//! The history that a DatabaseMigration writes, to find two objects that write the same one. Pure.
 //!
 //! Assumes: a host is looked up as in a pod of the object's namespace.
 //! Never: knows that two hosts outside of the cluster are one server. What two runs there would do to each other, their

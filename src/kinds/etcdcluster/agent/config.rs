@@ -15,18 +15,18 @@ const LINK: &str = "..data";
 
 /// The entry of a member's pod.
 #[derive(Debug)]
-pub struct Told {
+pub struct MountedConfig {
     /// What it is to be.
     pub entry: Entry,
     /// The whole of etcd's configuration file.
     pub flags: Vec<u8>,
 }
 
-/// What is said to `member`; none while nothing is.
+/// The entry and flags of `member`; none while it has no entry.
 ///
 /// # Errors
 /// Something is there that cannot be read.
-pub fn read(folder: &Path, member: &str) -> Result<Option<Told>, Error> {
+pub fn read(folder: &Path, member: &str) -> Result<Option<MountedConfig>, Error> {
     let now = match fs::canonicalize(folder.join(LINK)) {
         Ok(now) => now,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -37,7 +37,7 @@ pub fn read(folder: &Path, member: &str) -> Result<Option<Told>, Error> {
     let read = |path: &Path| found(fs::read(path)).map_err(Error::file("read", path));
     let (Some(text), Some(flags)) = (read(&entry)?, read(&flags)?) else { return Ok(None) };
     match serde_json::from_slice(&text) {
-        Ok(entry) => Ok(Some(Told { entry, flags })),
+        Ok(entry) => Ok(Some(MountedConfig { entry, flags })),
         Err(source) => Err(Error::Content { path: entry, source }),
     }
 }

@@ -1,8 +1,8 @@
-//! The copy of a member's data that is made before etcd makes a cluster of them for good.
+//! The copy of a member's data, made before etcd irrevocably makes a new cluster of them.
 //!
 //! Guarantees: a copy that has its name is whole, and on the disk; it is never made again, changed or deleted here.
 //! What an attempt that was given up has left is gone before the next one, and after one for which there was no room.
-//! Assumes: etcd does not run, and nobody else writes the volume, so that plain copies of its files are consistent.
+//! Assumes: etcd does not run, and nothing else writes the volume, so that plain copies of its files are consistent.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -20,7 +20,7 @@ const COPIES: &str = "before-recovery";
 /// The folder of a member within what etcd takes for its data.
 const IN_COPY: &str = "member";
 
-/// Bytes after which a signal is heard.
+/// Bytes after which the copy checks for a signal.
 const STEP: u64 = 16 << 20;
 
 /// Copies the data on the volume that is mounted at `root`, unless that was done. To stop is to drop this.
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_volume_is_told_from_a_broken_one() {
+    fn a_full_volume_is_distinguished_from_a_broken_one() {
         // Of errno(3): ENOSPC, EDQUOT, EIO, EACCES, EROFS.
         for (code, is_full) in [(28, true), (122, true), (5, false), (13, false), (30, false)] {
             assert_eq!(is_lack_of_room(&io::Error::from_raw_os_error(code)), is_full, "{code}");

@@ -7,7 +7,7 @@
 //!   voted and what it acknowledged.
 //! - A cluster is made of a member's data by a pod that is named for it: a pod that comes after it and reads late that
 //!   it is over does not drop the members that have come since.
-//! - Data of another member, volume or cluster are never started, nor data that nobody marked.
+//! - Data of another member, volume or cluster are never started, nor data without a marker.
 //!
 //! Assumes: the operator that writes an entry turns it to [`Purpose::Run`] as soon as the member serves, and before it
 //! votes.
@@ -15,11 +15,11 @@
 use std::fmt;
 
 use super::entry::{Entry, Purpose};
-use super::mark::{Mark, Stage};
+use super::marker::{Marker, Stage};
 
 /// What a pod knows of itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Own<'a> {
+pub struct PodIdentity<'a> {
     /// The uid of the pod.
     pub pod: &'a str,
     /// The template that it was made from, as its annotation has it.
@@ -33,8 +33,8 @@ pub struct Own<'a> {
 /// What is on a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// Whose it is, as far as that has been said.
-    pub mark: Option<Mark>,
+    /// Its owner, as far as that is known.
+    pub marker: Option<Marker>,
     /// What etcd has there.
     pub data: Data,
 }
@@ -50,7 +50,7 @@ pub enum Data {
     Log,
 }
 
-/// When one asks.
+/// When the guard checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// In the init container, before etcd's first start in this pod.
@@ -64,8 +64,8 @@ pub enum Moment {
 pub enum Decision {
     /// Wait for another entry.
     Wait(Why),
-    /// Write this mark, and start.
-    Start(Mark),
+    /// Write this marker, and start.
+    Start(Marker),
     /// Never start on this volume.
     Refuse(Cause, &'static str),
 }
@@ -74,7 +74,7 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// There is no entry.
-    Untold,
+    NoEntry,
     /// The member is stopped.
     Stopped,
     /// The entry is made for another template.
@@ -90,7 +90,7 @@ impl Why {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Untold => "there is no entry for this member",
+            Self::NoEntry => "there is no entry for this member",
             Self::Stopped => "the member is stopped",
             Self::OtherTemplate => "the entry is made for another template",
             Self::OtherPod => "the volume is empty, and only another pod may begin on it",
@@ -122,8 +122,8 @@ impl fmt::Display for Cause {
 
 /// Whether etcd may start by this entry, in this pod, on this volume.
 #[must_use]
-pub fn decide(moment: Moment, own: &Own<'_>, entry: Option<&Entry>, volume: &Volume) -> Decision {
-    let Some(entry) = entry else { return Decision::Wait(Why::Untold) };
+pub fn decide(moment: Moment, own: &PodIdentity<'_>, entry: Option<&Entry>, volume: &Volume) -> Decision {
+    let Some(entry) = entry else { return Decision::Wait(Why::NoEntry) };
     if entry.purpose.is_stopped() {
         return Decision::Wait(Why::Stopped);
     }
@@ -138,29 +138,29 @@ pub fn decide(moment: Moment, own: &Own<'_>, entry: Option<&Entry>, volume: &Vol
         if entry.purpose == Purpose::Force && !is_named {
             return Decision::Wait(Why::NotNamed);
         }
-        return Decision::Start(mark(own, entry, volume, Stage::Written));
+        return Decision::Start(marker(own, entry, volume, Stage::Written));
     }
     if let Some(words) = lost(moment, entry, volume) {
         return Decision::Refuse(Cause::DataLost, words);
     }
     let is_own_volume = !own.is_in_memory || entry.volume == own.pod;
     if is_own_volume && is_named {
-        return Decision::Start(mark(own, entry, volume, Stage::Begun));
+        return Decision::Start(marker(own, entry, volume, Stage::Begun));
     }
     Decision::Wait(Why::OtherPod)
 }
 
 /// Why the data belong to another owner, where they are.
-fn foreign(own: &Own<'_>, entry: &Entry, volume: &Volume) -> Option<&'static str> {
-    let Some(mark) = &volume.mark else {
+fn foreign(own: &PodIdentity<'_>, entry: &Entry, volume: &Volume) -> Option<&'static str> {
+    let Some(marker) = &volume.marker else {
         return (volume.data != Data::Empty).then_some("there are data that were not begun by a guard");
     };
     let is_other = |told: &Option<String>| entry.member.is_some() && told.is_some() && *told != entry.member;
-    if mark.cluster != own.cluster {
+    if marker.cluster != own.cluster {
         Some("the volume was begun for another cluster")
-    } else if mark.volume != entry.volume {
+    } else if marker.volume != entry.volume {
         Some("the volume is not the one that the member was begun on")
-    } else if volume.data == Data::Log && is_other(&mark.member) {
+    } else if volume.data == Data::Log && is_other(&marker.member) {
         Some("the data are those of another member")
     } else {
         None
@@ -172,20 +172,22 @@ fn lost(moment: Moment, entry: &Entry, volume: &Volume) -> Option<&'static str> 
     if matches!(entry.purpose, Purpose::Run | Purpose::Force) {
         return Some("the member has had data, and there are none");
     }
-    match (&volume.mark, volume.data) {
+    match (&volume.marker, volume.data) {
         (None, _) => {
             (moment == Moment::Each).then_some("the volume has been emptied since the pod began on it")
         }
-        (Some(mark), _) if mark.stage == Stage::Written => Some("the log of the member is gone"),
-        (Some(mark), Data::Empty) if mark.stage == Stage::Started => Some("the folder of the member is gone"),
+        (Some(marker), _) if marker.stage == Stage::Written => Some("the log of the member is gone"),
+        (Some(marker), Data::Empty) if marker.stage == Stage::Started => {
+            Some("the folder of the member is gone")
+        }
         (Some(_), _) => None,
     }
 }
 
-/// The mark that goes on the volume. It never says less than the one before.
-fn mark(own: &Own<'_>, entry: &Entry, volume: &Volume, stage: Stage) -> Mark {
-    let before = volume.mark.as_ref();
-    Mark {
+/// The marker that goes on the volume. It never says less than the one before.
+fn marker(own: &PodIdentity<'_>, entry: &Entry, volume: &Volume, stage: Stage) -> Marker {
+    let before = volume.marker.as_ref();
+    Marker {
         volume: entry.volume.clone(),
         cluster: own.cluster.to_owned(),
         member: entry.member.clone().or_else(|| before?.member.clone()),

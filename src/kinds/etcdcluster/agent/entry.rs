@@ -1,4 +1,5 @@
-//! What the operator tells the pod of a member, as JSON under the pod's name in the ConfigMap of its cluster. Pure.
+//! The entry that the operator writes for the pod of a member: JSON under the pod's name in the cluster's ConfigMap.
+//! Pure.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::config::Told;
-use super::decision::{self, Decision, Moment, Own};
+use super::config::MountedConfig;
+use super::decision::{self, Decision, Moment, PodIdentity};
 use super::entry::Purpose;
-use super::mark::Mark;
-use super::work::{self, Pass};
+use super::marker::Marker;
+use super::work::{self, StartPermit};
 use super::{Error, Refusal, config, copy, volume};
 
-/// Between two looks: a mounted ConfigMap tells nobody that it has changed.
+/// Between two looks: a mounted ConfigMap does not notify its readers of a change.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Who is guarded, and where its things are.
@@ -39,14 +39,14 @@ impl Guard {
     /// Waits until etcd may start, and leaves what it starts by. To stop is to drop this.
     ///
     /// # Errors
-    /// Something could not be read or written. What the operator said and could not be understood is waited for: it
-    /// will say something else.
+    /// Something could not be read or written. An entry that cannot be parsed is waited for: the operator will write
+    /// another one.
     pub async fn stand(&self) -> Result<Result<(), Refusal>, Error> {
         work::copy_program(&self.work)?;
         let mut said = String::new();
         loop {
             let why = match self.look()? {
-                Seen::Start(mark, told) => return self.let_start(&mark, &told).await,
+                Seen::Start(marker, mounted) => return self.let_start(&marker, &mounted).await,
                 Seen::Refused(refusal) => return Ok(Err(refusal)),
                 Seen::Nothing(why) => why,
             };
@@ -59,42 +59,46 @@ impl Guard {
     }
 
     fn look(&self) -> Result<Seen, Error> {
-        let told = match config::read(&self.config, &self.member) {
+        let mounted = match config::read(&self.config, &self.member) {
             Err(error @ Error::Content { .. }) => return Ok(Seen::Nothing(error.to_string())),
-            told => told?,
+            mounted => mounted?,
         };
         let found = volume::read(&self.data)?;
-        let entry = told.as_ref().map(|told| &told.entry);
-        match (decision::decide(Moment::First, &self.own(), entry, &found), told) {
+        let entry = mounted.as_ref().map(|mounted| &mounted.entry);
+        match (decision::decide(Moment::First, &self.own(), entry, &found), mounted) {
             (Decision::Wait(why), _) => Ok(Seen::Nothing(why.as_str().to_owned())),
             (Decision::Refuse(cause, words), _) => Ok(Seen::Refused(Refusal { cause, words })),
-            (Decision::Start(mark), Some(told)) => Ok(Seen::Start(mark, Box::new(told))),
-            (Decision::Start(_), None) => Err(Error::NotLet), // nobody is let start untold
+            (Decision::Start(marker), Some(mounted)) => Ok(Seen::Start(marker, Box::new(mounted))),
+            (Decision::Start(_), None) => Err(Error::NotLet), // no member starts without its entry
         }
     }
 
-    async fn let_start(&self, mark: &Mark, told: &Told) -> Result<Result<(), Refusal>, Error> {
-        if told.entry.purpose == Purpose::Force
-            && let Err(refusal) = copy::make(&self.data, told.entry.raft_index.unwrap_or(0)).await?
+    async fn let_start(
+        &self,
+        marker: &Marker,
+        mounted: &MountedConfig,
+    ) -> Result<Result<(), Refusal>, Error> {
+        if mounted.entry.purpose == Purpose::Force
+            && let Err(refusal) = copy::make(&self.data, mounted.entry.raft_index.unwrap_or(0)).await?
         {
             return Ok(Err(refusal));
         }
-        if volume::read(&self.data)?.mark.as_ref() != Some(mark) {
-            volume::mark(&self.data, mark)?;
+        if volume::read(&self.data)?.marker.as_ref() != Some(marker) {
+            volume::write_marker(&self.data, marker)?;
         }
-        let pass = Pass {
-            entry: told.entry.clone(),
+        let permit = StartPermit {
+            entry: mounted.entry.clone(),
             pod: self.pod.clone(),
             cluster: self.cluster.clone(),
             is_in_memory: self.is_in_memory,
         };
-        work::leave(&self.work, &pass, told)?;
-        tracing::info!(member = self.member, purpose = ?told.entry.purpose, "etcd may start");
+        work::leave(&self.work, &permit, mounted)?;
+        tracing::info!(member = self.member, purpose = ?mounted.entry.purpose, "etcd may start");
         Ok(Ok(()))
     }
 
-    fn own(&self) -> Own<'_> {
-        Own {
+    fn own(&self) -> PodIdentity<'_> {
+        PodIdentity {
             pod: &self.pod,
             template: &self.template,
             cluster: &self.cluster,
@@ -105,7 +109,7 @@ impl Guard {
 
 /// What one look came to.
 enum Seen {
-    Start(Mark, Box<Told>),
+    Start(Marker, Box<MountedConfig>),
     Refused(Refusal),
     Nothing(String),
 }

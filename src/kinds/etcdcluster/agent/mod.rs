@@ -9,8 +9,8 @@
 //! and etcd would start on it under the identity of a member that has voted. It also starts a container again without
 //! its init containers, which is why both check.
 //!
-//! Guarantees: etcd starts only as what the operator said for this very pod and volume; an empty volume is never given
-//! to a member that has had data; a recovery from a lost quorum begins with a copy of the data beside them.
+//! Guarantees: etcd starts only by the operator's entry for this very pod and volume; an empty volume is never given to
+//! a member that has had data; a recovery from a lost quorum begins with a copy of the data beside them.
 //! Never: asks Kubernetes or etcd for anything. What it has to know is in the pod's command line, in the mounted
 //! ConfigMap and on the volume.
 
@@ -19,7 +19,7 @@ mod copy;
 pub mod decision;
 pub mod entry;
 pub mod guard;
-pub mod mark;
+pub mod marker;
 pub mod run;
 mod volume;
 mod work;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use decision::Cause;
 
-/// The guard could not do its work. Nothing is said about the data.
+/// The guard could not do its work. The data are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written.

@@ -1,10 +1,10 @@
-//! Etcd's own container, at each of its starts: the last look before etcd takes over.
+//! Etcd's own container, at each of its starts: the last check before etcd starts.
 
 use std::path::Path;
 
-use super::decision::{self, Decision, Moment, Own};
+use super::decision::{self, Decision, Moment, PodIdentity};
 use super::entry::Purpose;
-use super::mark::{Mark, Stage};
+use super::marker::{Marker, Stage};
 pub use super::work::{FLAGS, FLAGS_AGAIN};
 use super::{Error, Refusal, volume, work};
 
@@ -12,7 +12,7 @@ use super::{Error, Refusal, volume, work};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// By the flags that the operator wrote.
-    AsTold,
+    ByEntry,
     /// By the same, but for a cluster of its own: it was let make one in this pod before.
     Again,
 }
@@ -24,26 +24,29 @@ pub enum Start {
 /// # Errors
 /// Something could not be read or written, or no guard has stood here.
 pub fn prepare(work: &Path, data: &Path) -> Result<Result<Start, Refusal>, Error> {
-    let pass = work::pass(work)?.ok_or(Error::NotLet)?;
-    let own = Own {
-        pod: &pass.pod,
-        template: &pass.entry.template,
-        cluster: &pass.cluster,
-        is_in_memory: pass.is_in_memory,
+    let permit = work::permit(work)?.ok_or(Error::NotLet)?;
+    let own = PodIdentity {
+        pod: &permit.pod,
+        template: &permit.entry.template,
+        cluster: &permit.cluster,
+        is_in_memory: permit.is_in_memory,
     };
     let found = volume::read(data)?;
-    match decision::decide(Moment::Each, &own, Some(&pass.entry), &found) {
+    match decision::decide(Moment::Each, &own, Some(&permit.entry), &found) {
         Decision::Wait(_) => Err(Error::NotLet),
         Decision::Refuse(cause, words) => Ok(Err(Refusal { cause, words })),
-        Decision::Start(mark) => {
-            let forces = pass.entry.purpose == Purpose::Force;
-            let start =
-                if forces && mark.forced.as_ref() == Some(&pass.pod) { Start::Again } else { Start::AsTold };
-            let last = forces.then(|| pass.pod.clone()).or(mark.forced);
-            let mark = Mark { stage: mark.stage.max(Stage::Started), forced: last, ..mark };
-            if found.mark.as_ref() != Some(&mark) {
-                volume::make_folder(data)?; // first: a mark that says so is not to come without it
-                volume::mark(data, &mark)?;
+        Decision::Start(marker) => {
+            let forces = permit.entry.purpose == Purpose::Force;
+            let start = if forces && marker.forced.as_ref() == Some(&permit.pod) {
+                Start::Again
+            } else {
+                Start::ByEntry
+            };
+            let last = forces.then(|| permit.pod.clone()).or(marker.forced);
+            let marker = Marker { stage: marker.stage.max(Stage::Started), forced: last, ..marker };
+            if found.marker.as_ref() != Some(&marker) {
+                volume::make_folder(data)?; // first: a marker that says so is not to come without it
+                volume::write_marker(data, &marker)?;
             }
             Ok(Ok(start))
         }

@@ -1,7 +1,7 @@
-//! A member's volume: what is on it, and its mark.
+//! A member's volume: what is on it, and its marker.
 //!
-//! Guarantees: a mark is there as a whole or not at all, whenever the machine loses its power.
-//! Assumes: nobody else writes the volume meanwhile; one pod at a time mounts it.
+//! Guarantees: a marker is there as a whole or not at all, whenever the machine loses its power.
+//! Assumes: nothing else writes the volume meanwhile; one pod at a time mounts it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::config::found;
 use super::decision::{Data, Volume};
-use super::mark::Mark;
+use super::marker::Marker;
 use super::work::replace;
 
-/// The mark's file.
+/// The marker's file.
 const MARK: &str = "gatehouse.json";
 /// Etcd's folder, that of its flag `data-dir`.
 const DATA: &str = "data";
@@ -30,11 +30,11 @@ pub const PRIVATE: u32 = 0o700;
 /// What is on the volume that is mounted at `root`.
 pub fn read(root: &Path) -> Result<Volume, Error> {
     let path = root.join(MARK);
-    let mark = match found(fs::read(&path)).map_err(Error::file("read", &path))? {
+    let marker = match found(fs::read(&path)).map_err(Error::file("read", &path))? {
         Some(text) => Some(serde_json::from_slice(&text).map_err(|source| Error::Content { path, source })?),
         None => None,
     };
-    Ok(Volume { mark, data: data(root)? })
+    Ok(Volume { marker, data: data(root)? })
 }
 
 fn data(root: &Path) -> Result<Data, Error> {
@@ -56,10 +56,10 @@ fn names(folder: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     found(read()).map_err(Error::file("list", folder))
 }
 
-/// Writes the mark.
-pub fn mark(root: &Path, mark: &Mark) -> Result<(), Error> {
+/// Writes the marker.
+pub fn write_marker(root: &Path, marker: &Marker) -> Result<(), Error> {
     let path = root.join(MARK);
-    let text = serde_json::to_vec(mark).map_err(|source| Error::Content { path: path.clone(), source })?;
+    let text = serde_json::to_vec(marker).map_err(|source| Error::Content { path: path.clone(), source })?;
     replace(&path, |file| {
         file.write_all(&text)?;
         file.sync_all()

@@ -1,4 +1,4 @@
-//! The folder that the containers of a pod share, and that ends with it: what the init container leaves to etcd's own.
+//! The folder that the containers of a pod share: what the init container leaves to the container of etcd.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::config::{Told, found};
+use super::config::{MountedConfig, found};
 use super::entry::Entry;
 
 /// This program.
@@ -18,14 +18,14 @@ pub const FLAGS: &str = "etcd.yaml";
 pub const FLAGS_AGAIN: &str = "etcd-again.yaml";
 /// The line of that file which makes a cluster of the data, and the one which does not.
 const FORCES: (&str, &str) = ("force-new-cluster: true", "force-new-cluster: false");
-/// What etcd starts by.
-const PASS: &str = "pass.json";
+/// The file of the start permit.
+const PERMIT: &str = "pass.json";
 
-/// What etcd starts by in this pod, for as long as the pod lives.
+/// The permission to start etcd in this pod, for as long as the pod lives.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
-pub struct Pass {
-    /// What the operator said.
+pub struct StartPermit {
+    /// The entry that the operator wrote.
     pub entry: Entry,
     /// Uid of the pod.
     pub pod: String,
@@ -45,12 +45,12 @@ pub fn copy_program(work: &Path) -> Result<(), Error> {
     })
 }
 
-/// Leaves a pass and etcd's configuration.
-pub fn leave(work: &Path, pass: &Pass, told: &Told) -> Result<(), Error> {
-    let path = work.join(PASS);
-    let text = serde_json::to_vec(pass).map_err(|source| Error::Content { path: path.clone(), source })?;
-    replace(&work.join(FLAGS), |file| file.write_all(&told.flags))?;
-    replace(&work.join(FLAGS_AGAIN), |file| file.write_all(&again(&told.flags)))?;
+/// Writes a permit and etcd's configuration.
+pub fn leave(work: &Path, permit: &StartPermit, mounted: &MountedConfig) -> Result<(), Error> {
+    let path = work.join(PERMIT);
+    let text = serde_json::to_vec(permit).map_err(|source| Error::Content { path: path.clone(), source })?;
+    replace(&work.join(FLAGS), |file| file.write_all(&mounted.flags))?;
+    replace(&work.join(FLAGS_AGAIN), |file| file.write_all(&again(&mounted.flags)))?;
     replace(&path, |file| file.write_all(&text))
 }
 
@@ -62,9 +62,9 @@ fn again(flags: &[u8]) -> Vec<u8> {
     lines.join(&b'\n')
 }
 
-/// The pass; none where no guard has left one.
-pub fn pass(work: &Path) -> Result<Option<Pass>, Error> {
-    let path = work.join(PASS);
+/// The permit; none where no guard has left one.
+pub fn permit(work: &Path) -> Result<Option<StartPermit>, Error> {
+    let path = work.join(PERMIT);
     let Some(text) = found(fs::read(&path)).map_err(Error::file("read", &path))? else { return Ok(None) };
     serde_json::from_slice(&text).map(Some).map_err(|source| Error::Content { path, source })
 }

@@ -51,7 +51,7 @@ fn plain_http(context: &Context) -> Vec<Warning> {
     if context.written == Version::V1Alpha1 { vec![Warning::new(text)] } else { Vec::new() }
 }
 
-/// `v1alpha1` has no field for it. With `generateName` the name is not known yet: the judge then says that the
+/// `v1alpha1` has no field for it. With `generateName` the name is not known yet: validation then says that the
 /// destination is missing.
 fn destination(context: &Context) -> Option<Value> {
     let claim = backup_claim(context.object).filter(|_| context.written == Version::V1Alpha1)?;

@@ -2,7 +2,7 @@
 //!
 //! Source: `server/etcdmain/help.go` of etcd 3.5.33, 3.6.14 and 3.7.1.
 
-/// What becomes of a flag that a user asks for.
+/// Whether a flag that a user asks for is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It may be set.
@@ -17,7 +17,7 @@ pub enum Standing {
     Unknown,
 }
 
-/// What becomes of `flag`, which has no leading dashes, on etcd 3.`minor`.
+/// Whether `flag`, which has no leading dashes, is accepted on etcd 3.`minor`.
 #[must_use]
 pub fn standing(flag: &str, minor: u64) -> Standing {
     if let Some((_, field)) = FIELDS.iter().find(|(name, _)| *name == flag) {

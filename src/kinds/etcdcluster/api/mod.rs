@@ -1,4 +1,4 @@
-//! EtcdCluster: what it looks like in each version, what its fields mean, and who judges them.
+//! EtcdCluster: what it looks like in each version, what its fields mean, and how they are validated.
 
 pub mod convert;
 pub mod default;
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::api::default::Field;
 use crate::api::definition;
-use crate::api::field::Verdict;
+use crate::api::field::Validation;
 use crate::api::lens::Lens;
 use crate::api::policy::{Protection, Workload};
 use crate::api::schema::Schemas;
@@ -57,7 +57,7 @@ impl Kind for EtcdClusterKind {
         &default::DEFAULTS
     }
 
-    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
+    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Validation {
         validate::validate(object, old)
     }
 
@@ -69,7 +69,7 @@ impl Kind for EtcdClusterKind {
         &rules::WORKLOADS
     }
 
-    fn validate_scale(&self, replicas: i64, old: i64) -> Verdict {
+    fn validate_scale(&self, replicas: i64, old: i64) -> Validation {
         validate::validate_scale(replicas, old)
     }
 }

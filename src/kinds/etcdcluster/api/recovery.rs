@@ -1,4 +1,4 @@
-//! The request to bring a cluster back from a lost quorum, as an annotation says it.
+//! The annotation that requests a recovery from a lost quorum.
 //!
 //! An annotation and no field: it is asked for once, by a person who has looked, and is not what the cluster should be.
 
@@ -8,10 +8,10 @@ pub const ANNOTATION: &str = "gatehouse.dev/recover-quorum";
 /// The request that leaves the choice of the member.
 const ANY: &str = "auto";
 
-/// What stands between the member and what tells one request from another.
+/// The separator between the member and the token of a request.
 const SEPARATOR: char = '/';
 
-/// Longest part that tells one request from another.
+/// The longest token of a request.
 const LONGEST: usize = 63;
 
 /// Whose data are to be kept.
@@ -23,8 +23,8 @@ pub enum Survivor {
     Member(u32),
 }
 
-/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash,
-/// whatever tells it from a request before.
+/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash, a
+/// token that distinguishes it from an earlier request.
 ///
 /// # Errors
 /// Says what is allowed.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_what_one_is() {
+    fn an_invalid_request_gets_the_valid_forms() {
         let long = format!("auto/{}", "x".repeat(LONGEST + 1));
         for text in [
             "",

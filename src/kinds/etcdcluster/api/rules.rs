@@ -1,4 +1,4 @@
-//! Rules in CEL that more than one field or version has, and what they say.
+//! Rules in CEL that more than one field or version uses, and their messages.
 //!
 //! They hold even where the gate does not answer; [`super::validate`] has a twin of each.
 //!

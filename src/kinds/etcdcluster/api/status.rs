@@ -1,4 +1,4 @@
-//! The words of an EtcdCluster's status: condition types, their reasons, operations and roles.
+//! The vocabulary of an EtcdCluster's status: condition types, their reasons, operations and roles.
 
 use serde::{Deserialize, Serialize};
 

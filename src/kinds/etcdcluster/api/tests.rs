@@ -1,4 +1,4 @@
-//! The definition: what the API server is told of EtcdCluster.
+//! The definition of EtcdCluster that the API server gets.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::api::Version;
 use crate::api::default;
-use crate::api::judge::{Change, Written, judge};
+use crate::api::validation::{Change, Written, validate};
 
 fn definition() -> Value {
     serde_json::to_value(EtcdClusterKind.definition()).unwrap()
@@ -111,20 +111,20 @@ const REJECTED: &[&str] = &[
     include_str!("../../../../examples/rejected/etcdcluster-unsupported-version.yaml"),
 ];
 
-/// The verdict on a manifest, as at its creation, with paths as its author wrote them.
-fn create(manifest: &str) -> Verdict {
+/// The validation on a manifest, as at its creation, with paths as its author wrote them.
+fn create(manifest: &str) -> Validation {
     let object: Value = serde_saphyr::from_str(manifest).unwrap();
     let author: Version = object["apiVersion"].as_str().unwrap().parse().unwrap();
     let mut hub = EtcdClusterKind.lens().convert(object, author, Version::V1);
     default::complete(&EtcdClusterKind, &mut hub, None, author);
     let new = Written { version: Version::V1, object: &hub };
-    judge(&EtcdClusterKind, &Change { new, old: None, author, now: Timestamp::UNIX_EPOCH })
+    validate(&EtcdClusterKind, &Change { new, old: None, author, now: Timestamp::UNIX_EPOCH })
 }
 
 #[test]
 fn every_example_is_accepted() {
     for manifest in ACCEPTED {
-        assert_eq!(create(manifest).faults, [], "{manifest}");
+        assert_eq!(create(manifest).errors, [], "{manifest}");
     }
 }
 
@@ -134,7 +134,7 @@ fn every_rejected_example_has_the_faults_that_its_first_line_names() {
         let named = manifest.lines().next().unwrap().strip_prefix("# refused: ").unwrap();
         let named: BTreeSet<String> = named.split(", ").map(str::to_owned).collect();
         let found: BTreeSet<String> =
-            create(manifest).faults.iter().map(|fault| fault.path.to_string()).collect();
+            create(manifest).errors.iter().map(|fault| fault.path.to_string()).collect();
         assert_eq!(found, named, "{manifest}");
     }
 }

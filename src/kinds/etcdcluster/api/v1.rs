@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every document that the structural schema lets through decodes; no field has a default here, since
 //! what an absent field means is written at creation by [`super::default`]. Values with a syntax of their own
-//! (versions, quantities, durations, schedules) stay text, so that the judge can name every fault at once.
+//! (versions, quantities, durations, schedules) stay text, so that validation can name every error at once.
 
 mod backup;
 mod options;
@@ -117,7 +117,7 @@ pub struct EtcdClusterSpec {
     #[schemars(range(min = 0, max = 7))]
     pub replicas: Option<i32>,
 
-    /// Version of etcd, such as 3.6.16: three numbers, no leading v. One minor up at a time, judged against
+    /// Version of etcd, such as 3.6.16: three numbers, no leading v. One minor up at a time, checked against
     /// status.version. Defaults to the newest that this release supports at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]

@@ -1,4 +1,4 @@
-//! Who judges an EtcdCluster: every rule that needs the object and the stored one and nothing else.
+//! Validation of an EtcdCluster: every rule that needs the object and the stored one and nothing else.
 //!
 //! Guarantees: all faults and warnings at once, each with the path of its field in the hub's version, the value,
 //! and what is allowed; everything that the CEL rules of the definition refuse is refused here too.
@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::recovery::ANNOTATION;
 use super::v1::{EtcdClusterSpec, EtcdClusterStatus};
 use super::versions::ALLOW_DOWNGRADE;
-use crate::api::field::{Fault, Path, Reason, Verdict};
+use crate::api::field::{FieldError, Path, Reason, Validation};
 
 /// What the rules look at.
 struct Cluster<'a> {
@@ -38,12 +38,12 @@ struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    fn read(object: &'a Value) -> Result<Self, Fault> {
+    fn read(object: &'a Value) -> Result<Self, FieldError> {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let spec = match object.get("spec") {
             None | Some(Value::Null) => EtcdClusterSpec::default(),
             Some(spec) => EtcdClusterSpec::deserialize(spec)
-                .map_err(|error| Fault::new(Path::spec(), Reason::TypeInvalid, error.to_string()))?,
+                .map_err(|error| FieldError::new(Path::spec(), Reason::TypeInvalid, error.to_string()))?,
         };
         // A status that does not read belongs to another release: no ground to refuse its spec.
         let status = object
@@ -65,40 +65,40 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Judges a creation, or an update where `old` is there.
+/// Validates a creation, or an update where `old` is there.
 #[must_use]
-pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
+    let mut validation = Validation::default();
     let new = match Cluster::read(object) {
         Ok(new) => new,
         Err(fault) => {
-            verdict.deny(fault);
-            return verdict;
+            validation.reject(fault);
+            return validation;
         }
     };
-    names::judge(&new, &mut verdict);
-    replicas::judge(&new.spec, &mut verdict);
-    version::judge(&new.spec, &mut verdict);
-    storage::judge(&new.spec, &mut verdict);
-    tls::judge(&new.spec, &mut verdict);
-    options::judge(&new.spec, &mut verdict);
-    backup::judge(&new, &mut verdict);
+    names::validate(&new, &mut validation);
+    replicas::validate(&new.spec, &mut validation);
+    version::validate(&new.spec, &mut validation);
+    storage::validate(&new.spec, &mut validation);
+    tls::validate(&new.spec, &mut validation);
+    options::validate(&new.spec, &mut validation);
+    backup::validate(&new, &mut validation);
     let old = old.and_then(|old| Cluster::read(old).ok());
-    resources::judge(&new.spec, old.as_ref().map(|old| &old.spec), &mut verdict);
-    recovery::judge(&new, old.as_ref(), &mut verdict);
+    resources::validate(&new.spec, old.as_ref().map(|old| &old.spec), &mut validation);
+    recovery::validate(&new, old.as_ref(), &mut validation);
     if let Some(old) = old {
-        update::judge(&new, &old, &mut verdict);
+        update::validate(&new, &old, &mut validation);
     }
-    verdict
+    validation
 }
 
-/// Judges a number of members that comes by the scale subresource.
+/// Validates a number of members that comes by the scale subresource.
 #[must_use]
-pub fn validate_scale(replicas: i64, old: i64) -> Verdict {
-    let mut verdict = Verdict::default();
-    replicas::judge_count(replicas, &mut verdict);
-    replicas::judge_step(replicas, old, &mut verdict);
-    verdict
+pub fn validate_scale(replicas: i64, old: i64) -> Validation {
+    let mut validation = Validation::default();
+    replicas::validate_count(replicas, &mut validation);
+    replicas::validate_step(replicas, old, &mut validation);
+    validation
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The versions of etcd that this release knows, and which of them lead to which.
+//! The versions of etcd that this release knows, and which upgrades are possible between them.
 //!
 //! Sources: etcd's CHANGELOG and its upgrade guides (etcd.io/docs, op-guide and upgrades).
 
@@ -100,15 +100,15 @@ fn least_below(minor: u64) -> Version {
 /// Why etcd cannot go from one version to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Refusal {
-    /// A minor lies between.
+    /// It skips a minor version.
     SkipsMinor,
     /// A member runs a patch below this one, from which the step loses data.
     SourcePatch(Version),
     /// Etcd cannot go back that far.
     Backwards,
-    /// Nobody has allowed to go back.
+    /// Downgrades are not allowed.
     DowngradeNotAllowed,
-    /// There would be no way up again from a patch below this one.
+    /// A later upgrade would not be possible from a patch below this one.
     TargetPatch(Version),
 }
 

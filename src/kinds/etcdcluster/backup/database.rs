@@ -1,9 +1,9 @@
-//! Whether a file is a database of etcd whose structure is sound. Reads, and never writes.
+//! Checks the structure of a database file of etcd. Reads, and never writes.
 //!
 //! Guarantees: every page of the last transaction was read, is what it says that it is, is part of one bucket, and has its
 //! keys in order; the buckets are there that etcd keeps its keys in, up to the revision that is asked for.
 //! Assumes: it is what `Snapshot` of etcd sends, without the hash at its end: both meta pages are of one transaction.
-//! Never: tells whether a value is the one that a client wrote: bbolt keeps no sums of its pages, and etcd none of its
+//! Never: checks whether a value is the one that a client wrote: bbolt keeps no sums of its pages, and etcd none of its
 //! values. To keep it in memory as a whole.
 //!
 //! Sources: `internal/common/{page,meta,bucket}.go` of go.etcd.io/bbolt; `server/storage/schema` of etcd.
@@ -47,7 +47,7 @@ pub enum Fault {
     Size {
         /// Bytes that are there.
         found: u64,
-        /// Bytes of the pages that it tells of.
+        /// Bytes of the pages that it describes.
         expected: u64,
     },
     /// A page is not what it should be.

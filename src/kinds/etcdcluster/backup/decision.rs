@@ -1,4 +1,4 @@
-//! Which member a backup is taken of, and which older ones go. Pure.
+//! Chooses the member to back up, and the older backups to delete. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -52,7 +52,8 @@ pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
     time.is_some_and(|time| now.duration_since(time).abs() <= SCHEDULED)
 }
 
-/// Whether the data of a member may be wrong, by the alarms that are armed: one that names nobody is about anybody.
+/// Whether the data of a member may be wrong, by the alarms that are armed: one that names no member may be about any
+/// of them.
 #[must_use]
 pub fn may_be_wrong(member: u64, alarms: &[Alarm]) -> bool {
     let mut corrupt = alarms.iter().filter(|alarm| alarm.kind() == AlarmKind::Corrupt);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_learns_or_follows_nobody_is_not_asked() {
+    fn a_learner_or_a_member_without_leader_is_not_asked() {
         let learner = Status { is_learner: true, ..member(1, 2, 1000) };
         assert_eq!(order(&[learner, member(2, 2, 10), member(3, 0, 2000)]), [1]);
         assert_eq!(order(&[]), [] as [usize; 0]);

@@ -34,7 +34,7 @@ const STEP: usize = 1 << 20;
 pub struct Folder {
     path: PathBuf,
     uid: String,
-    /// Nobody else works here while it is there; none where the file system knows no locks.
+    /// No other backup runs here while it is held; none where the file system knows no locks.
     lock: Option<File>,
 }
 
@@ -78,7 +78,7 @@ impl Folder {
         let files = self.files()?;
         for name in &files {
             if let Some(stem) = name.strip_suffix(&manifest) {
-                // What it tells of is no backup: its manifest never came to its place, or was about to leave it.
+                // What it describes is no backup: its manifest never came to its place, or was about to leave it.
                 if !files.contains(&format!("{stem}{MANIFEST}")) {
                     self.delete(&format!("{stem}{SNAPSHOT}"))?;
                 }
@@ -120,7 +120,7 @@ impl Folder {
         self.settle()
     }
 
-    /// The backups of this EtcdCluster: those with a manifest, and with the file that it tells of.
+    /// The backups of this EtcdCluster: those with a manifest, and with the file that it describes.
     pub fn backups(&self) -> Result<Vec<Manifest>, Error> {
         let mut backups = Vec::new();
         for name in self.files()? {
@@ -128,7 +128,7 @@ impl Folder {
             let read = fs::read(self.path.join(&name)).map_err(serde_json::Error::io);
             let manifest = match read.and_then(|text| serde_json::from_slice::<Manifest>(&text)) {
                 Ok(manifest) => manifest,
-                // Whatever it tells of is not counted, and not deleted.
+                // Whatever it describes is not counted, and not deleted.
                 Err(error) => {
                     tracing::warn!(file = name, %error, "a manifest that cannot be read is left as it is");
                     continue;

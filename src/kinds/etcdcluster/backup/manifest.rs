@@ -1,4 +1,4 @@
-//! What is said of a backup: beside it, and by the Job that took it. Pure.
+//! The description of a backup: in a file beside it, and in the report of its Job. Pure.
 //!
 //! Guarantees: a report is one line that a kubelet takes as a termination message.
 
@@ -22,7 +22,7 @@ pub struct Owner {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid, which tells its backups from those of another one of that name.
+    /// Its uid, which distinguishes its backups from those of another one of that name.
     pub uid: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Manifest {
     pub on_demand: bool,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(tag = "result")]
 pub enum Report {
@@ -105,7 +105,7 @@ impl Report {
         }
     }
 
-    /// What a Job has said; none where that is something else.
+    /// The report of a Job; none where its message is something else.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text.trim()).ok()

@@ -52,7 +52,7 @@ pub enum Error {
     /// Which members have data that differ could not be found out.
     #[error("the alarms could not be read")]
     Alarms(#[source] etcd::Error),
-    /// The data of members differ, and nobody knows whose are right, or none of those is left.
+    /// The data of members differ, and it is unknown whose are right, or none of those is left.
     #[error("the data of members differ, and no member is left whose data are known to be right")]
     Corrupt,
     /// No member gave a whole snapshot.

@@ -1,4 +1,4 @@
-//! When the voters' data are compared, and what that tells. Pure.
+//! When the voters' data are compared, and what follows from the result. Pure.
 //!
 //! ```text
 //! begun ──── within an hour ──▶
@@ -7,7 +7,7 @@
 //! nothing told ──────── ten minutes ──▶ again
 //! ```
 //!
-//! Guarantees: a difference is said only where two looks in a row found it; what was found holds for the list of
+//! Guarantees: a difference is reported only where two comparisons in a row found it; a result holds for the list of
 //! members that it was found in and for no other. A process that has just begun has found nothing, and takes up what
 //! the status says: that data differ holds until they have been compared.
 
@@ -30,7 +30,7 @@ const ALARMED: SignedDuration = SignedDuration::from_secs(30);
 /// For how long a comparison, or a try at one, counts for pods that are to be restarted.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
 
-/// What one voter told of its keys.
+/// What one voter reported of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Print {
     /// Where it is.
@@ -135,7 +135,7 @@ impl ConsistencyCheckState {
         self.next.is_none_or(|next| next <= now)
     }
 
-    /// What comparing told at `now`.
+    /// The result of a comparison at `now`.
     pub fn heard(&mut self, verdict: Fact<Audit>, now: Timestamp) {
         let after = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let suspicion = self.suspicion.take();

@@ -1,4 +1,4 @@
-//! Who may do what: etcd's service Auth, as far as turning it on, and giving a user a password, needs it.
+//! Etcd's service Auth, as far as enabling authentication and setting a password need it.
 //!
 //! A client that shows a certificate acts as the user that the certificate's common name says, whether or not that user
 //! has a password; so none ever has to exist.
@@ -24,11 +24,12 @@ pub struct AuthStatus {
     pub revision: u64,
 }
 
-/// An answer that says nothing but that it was done.
+/// An answer without content: the call was done.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Done {
+pub struct Done {
+    /// Who answered.
     #[prost(message, required, tag = "1")]
-    header: Header,
+    pub header: Header,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -49,10 +50,12 @@ impl Rpc for AuthStatusRequest {
     const DOING: &'static str = "ask whether authentication is on";
 }
 
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct UserOptions {
+/// How a user is added.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct UserOptions {
+    /// The user never has a password. Without it, the user has the empty one until it gets another one, or none.
     #[prost(bool, tag = "1")]
-    no_password: bool,
+    pub no_password: bool,
 }
 
 /// A password of a user of etcd; empty: none fits. It is not shown.
@@ -128,13 +131,15 @@ impl Rpc for UserChangePassword {
     const DOING: &'static str = "change a password";
 }
 
-/// A user that has the empty password until it gets another one, or none.
-#[derive(Clone, PartialEq, prost::Message)]
-struct UserAdd {
+/// The request to add a user.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct UserAdd {
+    /// Its name.
     #[prost(string, tag = "1")]
-    name: String,
+    pub name: String,
+    /// Whether it has a password.
     #[prost(message, required, tag = "3")]
-    options: UserOptions,
+    pub options: UserOptions,
 }
 
 impl Rpc for UserAdd {

@@ -1,4 +1,4 @@
-//! The connection to one member, and how calls go over it.
+//! The connection to one member, and calls over it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Client {
     /// Asks once and waits for the answer, no longer than `limit`. The member gets the limit too.
     ///
     /// # Errors
-    /// There is no connection, the member said no, or there is no answer.
+    /// There is no connection, the member refused, or there is no answer.
     pub async fn call<R: Rpc>(&self, request: R, limit: Duration) -> Result<R::Answer, Error> {
         let mut request = Request::new(request);
         request.set_timeout(limit);
@@ -164,7 +164,7 @@ impl Client {
     /// With `open`, the member is left to believe that more requests may come; some calls end when none can.
     ///
     /// # Errors
-    /// There is no connection, the member said no, or no beginning.
+    /// There is no connection, the member refused, or the stream did not begin.
     pub async fn stream<R: Rpc>(
         &self,
         request: R,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_listens_nothing_was_done() {
+    async fn where_nothing_listens_nothing_was_done() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let client = Client::new(&format!("http://127.0.0.1:{port}"), None, Limits::default()).unwrap();
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Who is in the cluster: etcd's service Cluster.
+//! Etcd's service Cluster: the member list and its changes.
 
 use super::client::{Client, Rpc};
 use super::error::Error;
@@ -24,7 +24,7 @@ pub struct Member {
     pub is_learner: bool,
 }
 
-/// The members after a call. The answer to a change says what came of it.
+/// The members after a call. The answer to a change has its result.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Members {
     /// Who answered.
@@ -35,7 +35,7 @@ pub struct Members {
     pub members: Vec<Member>,
 }
 
-/// What came of adding a member.
+/// The result of adding a member.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Added {
     /// Who answered.

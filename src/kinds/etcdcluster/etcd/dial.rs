@@ -1,4 +1,4 @@
-//! How a member is dialled.
+//! Dials a member.
 //!
 //! Guarantees: a request dials once at most, and no longer than the limit, TLS included; so of what was not connected
 //! it is known that nothing was sent. What ended the latest connection is remembered.
@@ -64,7 +64,7 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        // The port is the URL's, whatever is said here.
+        // The port is the URL's, whatever is given here.
         let Some(address) = self.at else {
             return self.system.call(name).map_ok(|found| found.collect::<Vec<_>>().into_iter()).boxed();
         };
@@ -99,7 +99,7 @@ where
     (BoxCloneSyncService::new(client), last_words)
 }
 
-/// What ended the latest connection, if it was an error. hyper tells it to its log alone when no request was under way.
+/// What ended the latest connection, if it was an error. hyper only logs it when no request was under way.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastWords(Arc<Mutex<Option<String>>>);
 

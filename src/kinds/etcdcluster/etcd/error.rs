@@ -15,7 +15,7 @@ use tonic::Code;
 /// store of users on as it is.
 const PREFIXES: [&str; 2] = ["etcdserver: ", "auth: "];
 
-/// Said of a connection that ended without a reason.
+/// For a connection that ended without a reason.
 const CLOSED: &str = "the connection closed";
 
 /// A call failed.
@@ -39,13 +39,13 @@ pub enum Outcome {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// etcd said no and did nothing.
+    /// etcd refused and did nothing.
     #[error("{0}")]
     Refused(Refusal),
     /// There is no connection, and the request did not leave.
     #[error("{0}")]
     Unreachable(String),
-    /// The request left, and what became of it is unknown.
+    /// The request was sent, and its outcome is unknown.
     #[error("{0}")]
     Unsure(Doubt),
 }
@@ -76,7 +76,7 @@ pub enum Doubt {
     Other {
         /// The gRPC code, a number of its specification.
         code: Code,
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }
@@ -178,7 +178,7 @@ refusals! {
     RootRoleMissing = "root user does not have root role",
     /// ErrUserAlreadyExist: the user is there.
     UserExists = "user name already exists",
-    /// ErrUserEmpty: the user needs a name; also said to a caller without one, once authentication is on.
+    /// ErrUserEmpty: the user needs a name; also the answer to a caller without one, once authentication is on.
     UserEmpty = "user name is empty",
     /// ErrUserNotFound: there is no such user.
     UserNotFound = "user name not found",
@@ -233,7 +233,7 @@ impl Error {
         &self.reason
     }
 
-    /// What etcd said no to, if it did.
+    /// What etcd refused, if it did.
     #[must_use]
     pub const fn refusal(&self) -> Option<Refusal> {
         match self.reason {

@@ -1,4 +1,4 @@
-//! What every answer begins with.
+//! The header of every answer.
 
 /// Who answered, and what it knew then.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]

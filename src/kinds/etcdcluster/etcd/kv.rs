@@ -1,4 +1,4 @@
-//! Keys and values: of etcd's service KV, what ends their history.
+//! Etcd's service KV: compaction.
 
 use super::client::{Client, Rpc};
 use super::error::Error;

@@ -1,6 +1,7 @@
 //! How a member is, and what keeps it so: etcd's service Maintenance. All of it is about the member that is asked, but
 //! alarms and downgrades, which are the cluster's.
 
+use super::auth::Done;
 use super::client::{Client, Rpc};
 use super::error::Error;
 use super::header::Header;
@@ -154,12 +155,6 @@ impl Rpc for AlarmRequest {
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Done {
-    #[prost(message, required, tag = "1")]
-    header: Header,
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
 struct Defragment {}
 
 impl Rpc for Defragment {
@@ -281,8 +276,8 @@ impl Client {
     /// members have agreed on.
     ///
     /// # Errors
-    /// See [`Error`]. 3.5 begins and ends one without ever saying so: the outcome is unknown each time, and
-    /// [`Downgrade::Validate`] tells, by [`super::Refusal::DowngradeInProcess`].
+    /// See [`Error`]. 3.5 begins and ends one without an answer: the outcome is unknown each time, and
+    /// [`Downgrade::Validate`] shows it, by [`super::Refusal::DowngradeInProcess`].
     pub async fn downgrade(&self, action: Downgrade, target: &str) -> Result<String, Error> {
         let request = DowngradeRequest { action: action.into(), version: target.to_owned() };
         Ok(self.call(request, self.limits.change).await?.version)

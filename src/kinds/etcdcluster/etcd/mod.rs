@@ -1,8 +1,8 @@
 //! A client of etcd, for one member.
 //!
 //! Guarantees: a [`Client`] speaks with the one member that it was made for, over one connection, so that what is
-//! asked of a member is answered by that member. Every call ends within a limit, or once its connection ends, and says
-//! why that did where the member told. Nothing is ever sent twice: failures are split into what was surely not
+//! asked of a member is answered by that member. Every call ends within a limit, or once its connection ends, and
+//! reports why where the member did. Nothing is ever sent twice: failures are split into what was surely not
 //! done ([`Error::outcome`]) and what may have been, and the caller decides. Membership is read linearizably.
 //!
 //! Assumes: etcd 3.5 or newer with its v3 API over gRPC. Messages are of 3.7; fields that an older member does not
@@ -30,7 +30,7 @@ mod maintenance;
 mod snapshot;
 mod tls;
 
-pub use auth::{AuthStatus, Password};
+pub use auth::{AuthStatus, Done, Password, UserAdd, UserOptions};
 pub use client::{Answers, Client, InvalidEndpoint, Limits, Rpc};
 pub use cluster::{Added, Member, Members};
 pub use error::{Doubt, Error, Outcome, Reason, Refusal};

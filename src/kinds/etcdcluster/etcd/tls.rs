@@ -1,4 +1,4 @@
-//! What a client trusts, and what it shows.
+//! The CA certificates that a client trusts, and its own certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum InvalidTls {
     /// The authority's certificates cannot be read.
     #[error("the authority's certificates are not PEM")]
     Authority(#[source] rustls::pki_types::pem::Error),
-    /// There is no certificate of an authority, and nobody would be trusted.
+    /// There is no certificate of an authority, so no server would be trusted.
     #[error("there is no certificate of an authority")]
     NoAuthority,
     /// The client's certificate cannot be read.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_authority_nobody_would_be_trusted() {
+    fn without_an_authority_no_server_would_be_trusted() {
         assert!(matches!(Tls::from_pem(b"", None), Err(InvalidTls::NoAuthority)));
         let broken = b"-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n";
         assert!(matches!(Tls::from_pem(broken, None), Err(InvalidTls::Authority(_))));

@@ -1,4 +1,4 @@
-//! What takes backups.
+//! Applies the CronJob and Jobs that take backups.
 //!
 //! Guarantees: a CronJob that belongs to another owner is neither changed nor deleted; a Job of a name is made once,
 //! however often that is tried.

@@ -1,4 +1,4 @@
-//! The Secrets with the certificates that the operator keeps.
+//! Writes the Secrets with the certificates that the operator manages.
 //!
 //! Guarantees: an authority that can be read is never replaced; a Secret is written only as it was seen, and a leaf
 //! only while the authority that it was decided on is stored. No key is ever logged.

@@ -1,4 +1,4 @@
-//! The ConfigMap with an entry for each pod.
+//! Writes the ConfigMap with an entry for each pod.
 //!
 //! Guarantees: an entry is written only into the ConfigMap as it was seen, so that no entry is written on top of one
 //! that the plan has not known; other entries stay as they are.

@@ -99,7 +99,7 @@ fn password_set(execution: &Execution<'_>) -> String {
     )
 }
 
-/// The event of an action that was not carried out, where nobody would hear of it otherwise.
+/// The event of an action that was not carried out, where nothing else reports it.
 pub fn of_failure(action: &Action, name: &str, why: &str) -> Option<Note> {
     let note = |reason, action, text| Some(Note { warning: true, reason, action, text });
     match action {
@@ -147,7 +147,7 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
     Some(Note { warning: now.phase != RecoveryPhase::Done, reason, action: "Recover", text })
 }
 
-/// The name of the member of that identity, or the identity where nobody is known by it.
+/// The name of the member of that identity, or the identity where no member is known by it.
 fn place(execution: &Execution<'_>, id: MemberId) -> String {
     let member = execution.observation().membership.known().and_then(|list| list.find(id));
     let ordinal = member.and_then(|member| member.ordinal);
@@ -160,7 +160,7 @@ mod tests {
     use crate::kinds::etcdcluster::observation::ClusterId;
 
     #[test]
-    fn a_defragmentation_that_failed_is_told_and_what_is_tried_again_is_not() {
+    fn a_defragmentation_that_failed_is_reported_and_what_is_tried_again_is_not() {
         let (cluster_id, member) = (ClusterId(1), MemberId(2));
         let failed =
             of_failure(&Action::Defragment { cluster_id, member, ordinal: Ordinal(1) }, "c", "no answer");

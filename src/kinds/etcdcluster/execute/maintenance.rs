@@ -1,4 +1,4 @@
-//! The care of the database and of versions.
+//! Maintenance of the database, and downgrades.
 //!
 //! Guarantees: the member that is asked has just answered as one of the cluster that is meant.
 
@@ -13,13 +13,13 @@ use crate::kinds::etcdcluster::etcd::{self, Client, Downgrade, Refusal};
 use crate::kinds::etcdcluster::observation::{Alarm, AlarmKind, ClusterId, MemberId, Minor, Ordinal};
 use crate::kinds::etcdcluster::observe::etcd as asking;
 
-/// Entries that one pass appends to the log, at most.
+/// Entries that one reconciliation appends to the log, at most.
 const ENTRIES: usize = 5000;
 
 /// How many of them are under way at a time.
 const AT_A_TIME: usize = 64;
 
-/// How long one pass appends, at most.
+/// How long one reconciliation appends, at most.
 const APPENDING: Duration = Duration::from_secs(8);
 
 /// A member of that cluster, the leader where it answers.

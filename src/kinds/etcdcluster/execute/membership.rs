@@ -1,8 +1,8 @@
-//! Who the members are: adding, promoting, removing, and who leads.
+//! Membership: adding, promoting and removing members, and moving the leader.
 //!
 //! Guarantees: before each change the list is read once more, linearizably, from the member that is then asked for the
-//! change, and has to be the very one that the change was decided on; nothing is sent twice. Of a change whose answer
-//! was lost the next list tells.
+//! change, and has to be the very one that the change was decided on; nothing is sent twice. The next list shows
+//! whether a change whose answer was lost was done.
 
 use futures::future::join_all;
 use futures::join;
@@ -79,8 +79,8 @@ enum Change {
 }
 
 /// Asks one member for a change, and another one where that thinks itself cut off. Each has its own view of who is
-/// connected, and one that a late failure told of a connection that is whole has it wrong for as long as that lasts
-/// (etcd's `rafthttp`: a pipeline that fails makes a peer inactive whose streams are new).
+/// connected, and one that was notified late of a failure believes that a working connection is broken for as long as
+/// it lasts (etcd's `rafthttp`: a pipeline that fails makes a peer inactive whose streams are new).
 async fn ask_for(
     execution: Execution<'_>,
     guard: MembershipGuard,
@@ -247,7 +247,7 @@ pub async fn others_serve(
     serve_without(execution, &membership, member, quorum(membership.voters().count())).await
 }
 
-/// Whether still nobody has a majority's word on who the members are.
+/// Whether the member list can still not be read from a majority.
 pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
     let clients = execution
         .observation()

@@ -1,4 +1,4 @@
-//! Carrying actions out, each under its guards.
+//! Executes actions, each under its preconditions.
 //!
 //! Guarantees: right before an action is sent its guards are held against what is so now: uids and resource versions by
 //! the API server itself, in the same request, and what etcd says by asking it once more. What may have been done, for

@@ -1,4 +1,4 @@
-//! The objects that are applied as a whole: Services, StatefulSet, PodDisruptionBudget.
+//! Applies whole objects: Services, StatefulSet, PodDisruptionBudget.
 //!
 //! Guarantees: one that is there is changed only as it was seen, and with force; one that was not there is made only
 //! where it still is not, and without force. See [`crate::controllers::api_write`].

@@ -1,4 +1,4 @@
-//! Pods: what they are labelled, and their restart.
+//! Labels pods, and restarts them.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::kinds::etcdcluster::actions::Precondition;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Role};
 
-/// Tells Service and PodDisruptionBudget what the pod's member is.
+/// Labels the pod with its member's role, for Service and PodDisruptionBudget.
 pub async fn label(
     execution: Execution<'_>,
     pod: &Handle,

@@ -1,4 +1,4 @@
-//! Etcd's users: root, by whose certificate we act, and its password.
+//! Etcd's users: root, as whom the operator authenticates, and its password.
 //!
 //! Guarantees: the member that is asked has just answered as one of the cluster that is meant; a password comes from
 //! the Secret as it was seen, and from no other state of it.
@@ -12,11 +12,12 @@ use crate::kinds::etcdcluster::observation::{ClusterId, Handle};
 use crate::kinds::etcdcluster::observe::kubernetes::handle;
 use crate::kinds::etcdcluster::root_password::{ROOT, decision};
 
-/// Makes root known to etcd, and lets etcd ask who is there.
+/// Creates root in etcd, and enables authentication.
 ///
 /// Root may be there already, of a reconciliation that ended here or of a person who turned authentication off, and may
-/// be a user that never has a password. Nobody is asked who it is yet, so it is recreated. It has a password that is
-/// none until it has that of the Secret, so that it may get one later: etcd gives none to a user that was made without.
+/// be a user that never has a password. Authentication is not enabled yet, so root can be recreated. It has a password
+/// that is none until it has that of the Secret, so that it may get one later: etcd gives none to a user that was made
+/// without.
 pub async fn authenticate(
     execution: Execution<'_>,
     cluster_id: ClusterId,

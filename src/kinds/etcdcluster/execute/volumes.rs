@@ -1,8 +1,8 @@
-//! Volumes: kept, grown, deleted.
+//! Keeps, resizes and deletes volumes.
 //!
 //! Guarantees: a claim is deleted only as it was seen, and only where etcd's list, asked once more, is the one in which
-//! nobody has data on it; or where the cluster never was or goes as a whole. Where its data have to outlive it, that is
-//! read once more first.
+//! no member has data on it; or where the cluster never was or goes as a whole. Where its data have to outlive it, that
+//! is read once more first.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Patch, PatchParams};

@@ -154,7 +154,7 @@ fn alarms_an_operation_and_data_that_differ_are_numbers_too() {
 }
 
 #[test]
-fn a_quorum_that_nobody_could_be_asked_about_has_no_number() {
+fn a_quorum_that_no_member_could_be_asked_about_has_no_number() {
     let cluster = plain();
     let mut seen = seen(&cluster);
     seen.membership = Fact::Unknown;

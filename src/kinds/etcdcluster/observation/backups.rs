@@ -1,4 +1,4 @@
-//! What became of the backups of a cluster.
+//! The results of a cluster's backups.
 
 use jiff::Timestamp;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Age, Fact, Handle, Owner};
 
-/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one
+/// Digest of the authorities by which members verify clients and each other. A member reads them when it starts: one
 /// that started with others has to start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Trust(pub u64);

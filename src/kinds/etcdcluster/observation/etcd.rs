@@ -1,4 +1,4 @@
-//! What etcd says of itself.
+//! What the members report about themselves.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -30,7 +30,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// What tells this list from another, within one process.
+    /// The fingerprint of this list, within one process.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -108,8 +108,8 @@ pub struct MemberStatus {
     pub has_saved_snapshot: Fact<bool>,
     /// Whether it was defragmented too recently for once more.
     pub defragmented: Age,
-    /// Whether it lacks much of the log, as a learner, and no less than when it was looked at before, or nobody looked
-    /// before.
+    /// Whether it lacks much of the log, as a learner, and no less than when it was looked at before, or this is the
+    /// first look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub falls_behind: bool,
 }
@@ -117,7 +117,7 @@ pub struct MemberStatus {
 /// An alarm that is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Alarm {
-    /// The member that raised it; 0: nobody could tell which.
+    /// The member that raised it; 0: it is unknown which.
     pub member: MemberId,
     /// What it is about.
     pub kind: AlarmKind,

@@ -1,4 +1,4 @@
-//! What is known: something, that there is nothing, or nothing at all.
+//! The result of a read: known, absent, or unknown.
 
 use std::collections::BTreeMap;
 

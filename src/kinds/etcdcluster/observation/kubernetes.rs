@@ -1,4 +1,4 @@
-//! What the API server has of a cluster.
+//! The objects of a cluster, as the API server has them.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ pub struct Pod {
     pub is_deleting: bool,
     /// Whether it has not served for longer than a start takes.
     pub startup_age: Age,
-    /// The role that its label tells Service and PodDisruptionBudget.
+    /// The role in its label, by which Service and PodDisruptionBudget select.
     pub role: Option<Role>,
 }
 
@@ -169,7 +169,7 @@ pub struct Volume {
     pub owner: Owner,
     /// Bytes asked for.
     pub size: u64,
-    /// Bytes that it has; none: nobody has said.
+    /// Bytes that it has; none: not reported yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// What keeps it from having what is asked for, as its claim says.
@@ -188,7 +188,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Whether it has less than its claim asks for, as far as anybody says.
+    /// Whether it has less than its claim asks for, as far as known.
     #[must_use]
     pub fn is_growing(&self) -> bool {
         self.capacity.is_some_and(|capacity| capacity < self.size)
@@ -243,7 +243,7 @@ impl ConfigEntry {
         Self { purpose, pod: None, raft_index: None, ..self.clone() }
     }
 
-    /// The same for a member that a recovery stops. The pod that is there may have been told before what it is.
+    /// The same for a member that a recovery stops. The existing pod may have read its entry before.
     #[must_use]
     pub fn set_aside(&self, pod: Option<&Pod>) -> Self {
         Self { pod: pod.map(|pod| pod.handle.uid.clone()), ..self.turned(Purpose::SetAside) }
@@ -270,7 +270,7 @@ pub struct Budget {
     pub is_current: bool,
 }
 
-/// Where nothing is said of it.
+/// Where it is not given.
 const fn yes() -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! Which member of a cluster something is about.
+//! The ordinal of a member.
 
 use serde::{Deserialize, Serialize};
 

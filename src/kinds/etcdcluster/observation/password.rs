@@ -9,13 +9,13 @@ use super::Handle;
 pub enum RootPassword {
     /// Etcd takes it.
     Current,
-    /// Etcd does not take it, or asks nobody who is there yet.
+    /// Etcd does not accept it, or does not have authentication enabled yet.
     Outdated {
         /// The Secret that has it.
         secret: Handle,
     },
-    /// Root was made as a user that never has a password: etcd drops the one that it is given, and lets nobody delete
-    /// root while it asks who is there.
+    /// Root was made as a user that never has a password: etcd drops the one that it is given, and refuses to delete
+    /// root while authentication is enabled.
     Barred,
     /// The Secret has none.
     Unreadable(Unreadable),

@@ -1,4 +1,4 @@
-//! What the status remembers from one reconciliation to the next: facts that nothing else tells, and intents.
+//! What the status keeps from one reconciliation to the next: facts that are stored nowhere else, and intents.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What became of backups, by the Jobs that take them and what their pods have said. Pure.
+//! The results of backups, from their Jobs and the reports of their pods. Pure.
 //!
 //! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is
 //! reported beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by
@@ -25,12 +25,12 @@ const JOB: &str = "batch.kubernetes.io/job-name";
 pub struct Scheduled {
     /// [`Manifest::stamp`] of it.
     pub stamp: String,
-    /// The generation of what the API server made of it; none: nobody has looked since.
+    /// The generation of what the API server made of it; none: it was not read since.
     pub generation: Option<i64>,
 }
 
 impl Scheduled {
-    /// Whether this is what was applied last and nobody has touched since. A webhook may have made something else of
+    /// Whether this is what was applied last and has not been changed since. A webhook may have made something else of
     /// it: to apply it again would bring that about again.
     fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
         self.generation = self.generation.or(found.metadata.generation);
@@ -98,7 +98,7 @@ pub fn written(metadata: &ObjectMeta) -> Option<Timestamp> {
     last.or_else(|| metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
-/// Whether a Job has ended since that was said last, so that its pods have something to tell.
+/// Whether a Job has ended since the last report, so that its pods have a new one.
 pub fn is_news(job: &Job, said: Option<&BackupStatus>) -> bool {
     let success = said.and_then(|said| said.last_success.as_ref()?.time.as_ref());
     let failure = said.and_then(|said| said.last_failure.as_ref()?.time.as_ref());
@@ -167,7 +167,7 @@ fn condition<'a>(job: &'a Job, about: &str) -> Option<&'a JobCondition> {
     conditions.iter().find(|one| one.type_ == about && one.status == "True")
 }
 
-/// What the last pod of a Job has said.
+/// The report of the last pod of a Job.
 fn report(job: &Job, pods: &[Pod]) -> Option<Report> {
     let name = job.metadata.name.as_ref()?;
     let of_job = |pod: &&Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get(JOB)) == Some(name);

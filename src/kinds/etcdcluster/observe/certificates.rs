@@ -1,4 +1,4 @@
-//! The certificates of a cluster, as they are: in Secrets that the operator keeps, or in those that the spec names.
+//! Reads the certificates of a cluster: in Secrets that the operator manages, or in those that the spec names.
 //!
 //! Guarantees: Secrets are read live; nothing of a key leaves this module.
 //! Assumes: a pod that is recreated mounts its Secrets as they are by then.
@@ -140,6 +140,6 @@ pub async fn look(client: &Client, spec: &Spec, now: Timestamp) -> CertificateSt
     });
     let found = Found { spec, secrets: join_all(read).await.into_iter().collect() };
     let standing =
-        if is_kept { managed::judge(&found, now) } else { user_provided::judge(&found, &tls.secrets, now) };
+        if is_kept { managed::status(&found, now) } else { user_provided::status(&found, &tls.secrets, now) };
     CertificateStatus { ends: found.ends(), ..standing }
 }

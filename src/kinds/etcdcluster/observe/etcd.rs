@@ -1,4 +1,4 @@
-//! What the members of a cluster say of themselves and of each other. All are asked side by side.
+//! Asks the members of a cluster about themselves and each other, all at the same time.
 //!
 //! Guarantees: a list of members is known only where a majority agreed on it after this reconciliation began, and it
 //! was asked of the very member whose identity it carries; who does not answer is unknown. The list is asked for after
@@ -23,13 +23,13 @@ use crate::kinds::etcdcluster::spec::Spec;
 /// Members that are asked for the list, one after the other, before it counts as unknown.
 const ASKED: usize = 3;
 
-/// The quota of etcd where it tells none: 2 GiB.
+/// The quota of etcd where it reports none: 2 GiB.
 const DEFAULT_QUOTA: u64 = 2 << 30;
 
-/// What was said.
+/// The answers.
 #[derive(Debug)]
 pub struct EtcdResponses {
-    /// What each member said of itself.
+    /// What each member reported about itself.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
     /// Snapshots that the process of each member has saved.
     pub snapshots: BTreeMap<MemberId, u64>,
@@ -41,7 +41,7 @@ pub struct EtcdResponses {
     pub alarms: Fact<Vec<Alarm>>,
     /// The version that the members agreed on.
     pub cluster_version: Fact<Minor>,
-    /// Whether etcd asks who is there, and the revision of its users.
+    /// Whether etcd has authentication enabled, and the revision of its users.
     pub auth: Fact<etcd::AuthStatus>,
 }
 
@@ -105,7 +105,7 @@ async fn statuses(reach: &MemberClients) -> (Statuses, BTreeMap<MemberId, u64>, 
     (statuses.collect(), snapshots, agreed.map_or(Fact::Unknown, Fact::Known))
 }
 
-/// A status; nothing where it is none of an etcd that can be worked.
+/// A status; nothing where it is not from a supported etcd.
 fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
     // An image that was built again reports one with a suffix.
     let version = versions::parse_reported(&status.version)?;

@@ -1,4 +1,4 @@
-//! Reading what takes backups, and what became of them.
+//! Reads the CronJob and Jobs of backups, and their results.
 //!
 //! Never: looks for a CronJob again in the same process that none is asked for and that was seen not to be there.
 
@@ -27,7 +27,7 @@ pub struct Read {
 }
 
 impl Reader {
-    /// What takes backups, and what became of them.
+    /// What takes backups, and their results.
     pub async fn backups(
         &self,
         operator: &Operator,

@@ -1,4 +1,4 @@
-//! What the API server has, in the words of an observation. Pure.
+//! Turns Kubernetes objects into facts of an observation. Pure.
 //!
 //! Guarantees: an object is taken for ours only by the uid that it names; a pod whose phase is unclear counts as
 //! [`PodPhase::Starting`], see [`super::phase`].
@@ -88,7 +88,7 @@ pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>) -> Pod {
     }
 }
 
-/// What a pod's label tells Service and PodDisruptionBudget of its member.
+/// The role of a member in its pod's label, by which Service and PodDisruptionBudget select.
 pub fn role(pod: &core::Pod) -> Option<Role> {
     names::role_of(pod.metadata.labels.as_ref()?.get(names::ROLE)?)
 }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_volume_has_is_told_beside_what_it_is_to_have() {
+    fn what_a_volume_has_is_reported_beside_what_it_is_to_have() {
         let claim: PersistentVolumeClaim = serde_json::from_value(json!({
             "spec": {"resources": {"requests": {"storage": "2Gi"}}}, "status": {"capacity": {"storage": "1Gi"}}
         }))

@@ -1,4 +1,4 @@
-//! What a member's metrics tell that its API does not. Pure.
+//! Facts that only a member's metrics have. Pure.
 //!
 //! Source of the names: `server/etcdserver/api/membership/metrics.go`, `server/etcdserver/api/snap/metrics.go` and
 //! `server/storage/metrics.go` of etcd; the same from 3.5 to 3.7.
@@ -15,7 +15,7 @@ const SNAPSHOTS: &str = "etcd_snap_fsync_duration_seconds_count ";
 /// Size in bytes that the database may grow to.
 const QUOTA: &str = "etcd_server_quota_backend_bytes ";
 
-/// What a page of metrics tells.
+/// The facts in a page of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metrics {
     /// The version that the members agreed on, as this one knows it.

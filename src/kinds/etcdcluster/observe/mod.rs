@@ -1,4 +1,4 @@
-//! Everything that is read for a reconciliation. Effects, and nothing decided.
+//! Reads everything that a reconciliation needs, and decides nothing.
 //!
 //! Guarantees: all of it is read live and in this reconciliation, nothing from a cache, for what is decided on it
 //! cannot be taken back; pods are read before volumes, so that the volume of a pod that is still there is the one that
@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub observation: Observation,
     /// How the certificates are.
     pub certificates: CertificateStatus,
-    /// What became of backups.
+    /// The results of backups.
     pub backups: Backups,
     /// The members.
     pub reach: MemberClients,
@@ -162,7 +162,7 @@ fn state_of(certificates: &CertificateStatus, keys: &ClientTls) -> Certificates 
     if is_unknown { Certificates::Missing } else { certificates.state }
 }
 
-/// Pods whose etcd answered run it, whatever the kubelet has told of them yet.
+/// Pods whose etcd answered run it, whatever the kubelet has reported of them yet.
 fn apply_probe_results(
     mut pods: BTreeMap<Ordinal, seen::Pod>,
     said: &EtcdResponses,
@@ -378,7 +378,7 @@ impl Reader {
     }
 }
 
-/// What is told of a read of objects of that type which failed, where it is a right that is missing.
+/// What is reported of a failed read of objects of that type, where a right is missing.
 fn lacking_right(resource: &str, error: &call::Error) -> Option<RefusedWrite> {
     let refused = RefusedWrite { action: format!("read {resource}"), why: error.to_string() };
     Some(refused).filter(RefusedWrite::lacks_right)
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_right_to_read_that_is_missing_is_told_and_nothing_else_is() {
+    fn a_right_to_read_that_is_missing_is_reported_and_nothing_else_is() {
         let told = |code: u16, message: &str| {
             let status = Status::failure(message, "").with_code(code).boxed();
             lacking_right("configmaps", &call::Error::Refused(status)).map(|refused| refused.action)

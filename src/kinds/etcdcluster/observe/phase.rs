@@ -1,4 +1,4 @@
-//! How far a pod has come, and why it comes no further. Pure.
+//! The phase of a pod, and why it makes no progress. Pure.
 //!
 //! Guarantees: a pod is called waiting only while its guard runs, and pending only before that: in both etcd does not
 //! run, and has not been let start. What is unclear is starting.
@@ -28,7 +28,7 @@ const CONTAINER: [&str; 4] =
 /// Why the kubelet waits before it starts a container once more.
 const BACK_OFF: &str = "CrashLoopBackOff";
 
-/// Exit codes of a process that was killed, or told to end.
+/// Exit codes of a process that was killed, or stopped.
 const KILLED: [i32; 2] = [137, 143];
 
 /// What the guard begins its last words with.
@@ -52,8 +52,8 @@ const OF_DATA: [&str; 10] = [
 /// What etcd says where its data differ from another member's, of which either may be wrong.
 const OF_PEERS: [&str; 1] = ["found data inconsistency with peers"];
 
-/// What etcd says once another member has told it that its own is no more. It ends by itself then, often without an
-/// error: then the kubelet keeps no words of it.
+/// What etcd logs once another member has told it that it was removed. It ends by itself then, often without an error:
+/// then the kubelet keeps no words of it.
 const OF_REMOVAL: &str = "server error: the member has been permanently removed from the cluster";
 
 /// What etcd says when it gives up over its flags.
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hinders_a_pod_is_told() {
+    fn what_hinders_a_pod_is_reported() {
         let unschedulable =
             json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
         assert_eq!(phase(&unschedulable), PodPhase::Pending(Some(Cause::Unschedulable)));

@@ -101,14 +101,14 @@ fn seed(cluster: &ClusterState, entry: ConfigEntry) -> Option<Action> {
 }
 
 /// Whether the seed serves and has never led. One that dies before the first entries of its log are written finds a log
-/// of nobody, and waits for a leader for ever.
+/// without members, and waits for a leader for ever.
 fn is_stillborn(cluster: &ClusterState) -> bool {
     let is_seed = cluster.seen.entry(SEED).is_known_and(|entry| entry.purpose == Purpose::Seed);
     let is_led = cluster.status(SEED).is_none_or(|status| status.leader.is_some());
     is_seed && !is_led && cluster.seen.operation_age.is_past() && cluster.seen.health_age.is_past()
 }
 
-/// A seed whose data are beyond use, before anybody knew of its cluster: it begins again.
+/// A seed whose data are beyond use, before its cluster was recorded: it begins again.
 fn wipe(cluster: &ClusterState) -> Option<Action> {
     let volume = cluster.seen.volume(SEED).found();
     if volume.is_some_and(|volume| volume.is_set_aside) {

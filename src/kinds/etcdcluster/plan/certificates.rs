@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps. Pure.
+//! The certificates that the operator manages. Pure.
 //!
 //! A member trusts what it read when it started, while it reads its own leaf again for each connection. Hence:
 //!
@@ -22,7 +22,7 @@ use crate::kinds::etcdcluster::observation::{
 };
 
 /// What the certificates need. It waits for nothing else, and nothing waits for it but what starts members.
-pub fn keep(cluster: &ClusterState) -> Vec<Action> {
+pub fn actions(cluster: &ClusterState) -> Vec<Action> {
     let rests = cluster.desired.is_paused || cluster.desired.is_deleting;
     let Some(secrets) = cluster.seen.certificate_secrets.as_ref().filter(|_| !rests) else {
         return Vec::new();

@@ -14,7 +14,7 @@ use crate::kinds::etcdcluster::observation::{
     ConfigEntry, Fact, Member, Ordinal, Owner, PodPhase, Purpose, Volume,
 };
 
-/// Tells every member's pod what its member is.
+/// Writes the entry of every member's pod.
 pub fn entries(cluster: &ClusterState) -> Option<Decision> {
     let membership = cluster.membership()?;
     if cluster.seen.config.is_unknown() {

@@ -1,4 +1,4 @@
-//! What follows from one reconciliation's facts: the words that all concerns of the plan share. Pure.
+//! What follows from one reconciliation's facts: questions that all parts of the plan share. Pure.
 //!
 //! Guarantees: every question has an answer; one about the list of members says no unless the list is known, is
 //! linearizable and is of the recorded cluster.
@@ -30,7 +30,7 @@ pub fn labels_voters(desired: &Desired, seen: &Observation) -> bool {
 }
 
 /// Whether the data of the member at an ordinal are beyond use: its volume is another one or gone, or its pod says so.
-/// Nobody's data are while it answers.
+/// No data are lost while their member answers.
 #[must_use]
 pub fn has_lost_data(seen: &Observation, ordinal: Ordinal) -> bool {
     if seen.pods.is_unknown() || seen.status(ordinal).known().is_some() {
@@ -100,7 +100,7 @@ impl<'a> ClusterState<'a> {
     }
 
     /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is
-    /// refused; else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
+    /// refused; else what was made for it goes by its owner, and a namespace goes whether or not an operator runs.
     pub const fn needs_finalizer(&self) -> bool {
         let takes_volumes = self.desired.deletes_volumes && !self.desired.is_in_memory;
         (takes_volumes || self.desired.is_protected) && !self.seen.has_finalizer
@@ -158,7 +158,7 @@ impl<'a> ClusterState<'a> {
         others.filter(|(ordinal, _)| self.is_healthy(*ordinal) && !self.lags(*ordinal)).count()
     }
 
-    /// Whether clients may come in: the cluster is recorded, and etcd asks who is there where it is to.
+    /// Whether clients may come in: the cluster is recorded, and authentication is enabled where it has to be.
     pub fn admits_clients(&self) -> bool {
         let asks = !self.desired.authenticates || self.seen.auth.is_known_and(|enabled| *enabled);
         self.cluster_id().is_some() && asks
@@ -169,7 +169,7 @@ impl<'a> ClusterState<'a> {
         self.stateful_set().is_some_and(|set| set.labels_voters) || self.admits_clients()
     }
 
-    /// Whether the other voters are a majority of what is left without `member`, and not nobody.
+    /// Whether the other voters are a majority of what is left without `member`, and at least one.
     pub fn can_spare(&self, member: &Member) -> bool {
         let left = self.voter_count().saturating_sub(usize::from(!member.is_learner));
         left > 0 && self.healthy_voters_but(Some(member.id)) >= quorum(left)
@@ -304,7 +304,7 @@ impl<'a> ClusterState<'a> {
         if is_needed { &self.seen.remembered } else { &NONE }
     }
 
-    /// Whether nothing is left of what the ConfigMap has said.
+    /// Whether all entries of the ConfigMap are lost.
     pub fn has_lost_config(&self) -> bool {
         let is_empty = |config: &Config| config.entries.is_empty();
         self.seen.config.is_absent() || self.seen.config.is_known_and(is_empty)
@@ -315,8 +315,8 @@ impl<'a> ClusterState<'a> {
         self.occupied().last().map_or(0, |ordinal| ordinal.0.saturating_add(1))
     }
 
-    /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one what the
-    /// members were told last, or in a recovery the one whose data are kept.
+    /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one the members'
+    /// last entries, or in a recovery the one whose data are kept.
     pub fn template(&self) -> Template {
         if let Some(set) = self.stateful_set() {
             return set.template;
@@ -367,7 +367,7 @@ impl<'a> ClusterState<'a> {
         self.write_config(BTreeMap::from([(ordinal, entry)]))
     }
 
-    /// Sets count and template of the StatefulSet; nothing where both are so already, or nobody could tell.
+    /// Sets count and template of the StatefulSet; nothing where both are so already, or the set is unknown.
     pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
         match &self.seen.stateful_set {
             Fact::Known(set)

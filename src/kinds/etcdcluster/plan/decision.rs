@@ -1,4 +1,4 @@
-//! What a concern decides, before it becomes a plan. Pure.
+//! The decision of one part of the plan. Pure.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::kinds::etcdcluster::observation::{Operation, OperationKind, Phase, Re
 pub enum Wake {
     /// Something moves: after a few seconds.
     Soon,
-    /// Nothing moves: after the usual interval.
+    /// No change is under way: after the usual interval.
     Later,
 }
 
@@ -68,7 +68,7 @@ impl Decision {
     }
 
     /// Nothing is under way, and nothing is to be done.
-    pub fn rest(cluster: &ClusterState) -> Self {
+    pub fn settled(cluster: &ClusterState) -> Self {
         let record = Record { operation: None, ..cluster.seen.record.clone() };
         Self { record, actions: Vec::new(), wake: Wake::Later }
     }

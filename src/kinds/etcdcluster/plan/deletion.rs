@@ -26,7 +26,7 @@ pub fn leave(cluster: &ClusterState) -> Option<Decision> {
         return wait();
     }
     if let Some((ordinal, pod)) = cluster.seen.pods.elements().find(|(_, pod)| pod.owner == Owner::Ours) {
-        // Without its StatefulSet nobody else deletes it.
+        // Without its StatefulSet nothing else deletes it.
         let orphan = cluster.seen.stateful_set.is_absent() && !pod.is_deleting;
         let delete =
             orphan.then(|| Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition: None });

@@ -1,4 +1,4 @@
-//! Where work rests: what must not be touched, and what cannot be touched now. Pure.
+//! When nothing may be done: what must not be touched, and what cannot be touched now. Pure.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub fn stopped(cluster: &ClusterState) -> Option<Decision> {
     let is_gone = |pods: &BTreeMap<Ordinal, Pod>| !pods.values().any(|pod| pod.owner == Owner::Ours);
     Decision::act(cluster, stop.or_else(|| housekeeping::schedule_backups(cluster))).or_else(|| {
         let rests = !cluster.seen.stateful_set.is_unknown() && cluster.seen.pods.is_known_and(is_gone);
-        Some(if rests { Decision::rest(cluster) } else { Decision::wait(cluster) })
+        Some(if rests { Decision::settled(cluster) } else { Decision::wait(cluster) })
     })
 }
 

@@ -1,4 +1,5 @@
-//! What is done when nothing else is: labels, the PodDisruptionBudget, volumes that grow, files that shrink. Pure.
+//! What is done when nothing more urgent is: labels, the PodDisruptionBudget, volumes that grow, files that shrink.
+//! Pure.
 
 use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
@@ -40,8 +41,8 @@ pub fn label(cluster: &ClusterState) -> Option<Decision> {
 /// Whether a voter has followed no leader for a while, beside others that do: of what clients ask it for, it can answer
 /// little.
 fn is_cut_off(cluster: &ClusterState, ordinal: Ordinal) -> bool {
-    let follows_nobody = cluster.status(ordinal).is_some_and(|status| status.leader.is_none());
-    follows_nobody && cluster.seen.health_age.is_past()
+    let has_no_leader = cluster.status(ordinal).is_some_and(|status| status.leader.is_none());
+    has_no_leader && cluster.seen.health_age.is_past()
 }
 
 /// Has backups taken as the spec says. What takes them and belongs to another owner is left alone, and holds nothing
@@ -51,7 +52,7 @@ pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
     is_outdated.then_some(Action::ApplyBackupSchedule)
 }
 
-/// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password
+/// Enables authentication before clients are let in: no pod is labelled a voter until then. Root has the password
 /// that it is to have by then, and gets another one whenever that is another one. Where clients are in already, for
 /// a person has turned it off or it was not asked for, a password that cannot be read is not waited for.
 pub fn authenticate(cluster: &ClusterState) -> Option<Decision> {
@@ -80,7 +81,7 @@ fn serves_clients(cluster: &ClusterState) -> bool {
     pods.any(|(_, pod)| pod.owner == Owner::Ours && pod.role == Some(Role::Voter))
 }
 
-/// Whether etcd asks who is there where it is to, and root has the password that it is to have.
+/// Whether authentication is enabled where it has to be, and root has the wanted password.
 pub fn auth_converged(cluster: &ClusterState) -> bool {
     let has_password = match &cluster.seen.root_password {
         Fact::Absent | Fact::Known(RootPassword::Current) => true,
@@ -157,8 +158,8 @@ pub fn apply_services(cluster: &ClusterState) -> Option<Action> {
     cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)
 }
 
-/// Lets the volume of a member grow whose class allows it. That takes nothing from anybody, and a full volume is what
-/// members may be down for: neither a quorum nor the gate is asked for.
+/// Lets the volume of a member grow whose class allows it. That takes nothing from any member, and a full volume is
+/// what members may be down for: neither a quorum nor the gate is asked for.
 pub fn grow_volume(cluster: &ClusterState) -> Option<Action> {
     if cluster.desired.is_in_memory || !cluster.desired.is_valid {
         return None;

@@ -1,8 +1,8 @@
 //! What to do for an EtcdCluster, as data. Pure: whatever was read, the time too, is an argument.
 //!
 //! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a
-//! reconciliation; what is intended is recorded in a reconciliation before; nothing that depends on who the members are
-//! is planned unless etcd's linearizable list is known; at rest there are no actions.
+//! reconciliation; what is intended is recorded in a reconciliation before; nothing that depends on the membership is
+//! planned unless etcd's linearizable list is known; at rest there are no actions.
 //! Assumes: the one that carries an action out refuses it where its guards fail on a live read.
 //! Never: takes what is unknown for absent.
 
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That
+    /// Whether no change is under way and one might begin, so that members can be asked for what costs them time. That
     /// their data were found to differ does not count: it is what is asked; nor does what has backups taken, or what is
     /// asked last, which the API server may refuse for ever.
     #[must_use]
@@ -88,7 +88,7 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
     let template = upgrade::apply_again(&cluster).filter(|_| !actions.iter().any(sets));
     let refused = housekeeping::refused(&cluster).into_iter().chain(template);
     let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
-    let actions = [certificates::keep(&cluster), actions, refused.collect()].concat();
+    let actions = [certificates::actions(&cluster), actions, refused.collect()].concat();
     let wake = if actions.is_empty() { wake } else { Wake::Soon };
     Plan { actions: one_irreversible(actions), record, summary, wake }
 }
@@ -140,7 +140,7 @@ fn decide(cluster: &ClusterState) -> Decision {
         .or_else(|| Decision::act(cluster, housekeeping::schedule_backups(cluster)))
         .unwrap_or_else(|| {
             let rests = preconditions::blocked(cluster).is_none();
-            if rests { Decision::rest(cluster) } else { Decision::wait(cluster) }
+            if rests { Decision::settled(cluster) } else { Decision::wait(cluster) }
         })
 }
 

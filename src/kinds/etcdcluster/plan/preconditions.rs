@@ -1,4 +1,4 @@
-//! The preconditions of every change that is not a repair: all is well, and has been for a while. Pure.
+//! The preconditions of every change that is not a repair: the cluster is healthy, and has been for a while. Pure.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Pu
 /// What keeps a change from beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum BlockedReason {
-    /// Who the members are could not be found out.
+    /// The member list could not be read.
     MembersUnknown,
     /// A member has a peer URL that is not of ours.
     ForeignMember,

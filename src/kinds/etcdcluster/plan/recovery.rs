@@ -1,10 +1,10 @@
-//! A lost quorum, brought back from one member because a person asked for it. Pure.
+//! The recovery of a lost quorum from one member, at a user's request. Pure.
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
 //! that a member is set aside is written onto its claim before the ConfigMap says so, and outlives that;
 //! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is; data of
-//! which a cluster may have been made are seen to be another member's before one is made of them again.
+//! which a cluster may have been made must be known to be another member's before one is made of them again.
 //! Assumes: the guard in the survivor's pod copies its data before etcd is started to make a cluster of them.
 
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ fn advance(cluster: &ClusterState, recovery: &Recovery) -> Decision {
     }
 }
 
-/// Whether a pod was told to make a cluster of the survivor's data, or may have been.
+/// Whether a pod had, or may have had, the entry to make a cluster of the survivor's data.
 fn is_past_return(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> bool {
     match recovery.phase {
         RecoveryPhase::Fencing => false,
@@ -165,7 +165,7 @@ fn is_past_return(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery
     }
 }
 
-/// Whether the request is no longer there. Another one is acted on after this one has come to nothing.
+/// Whether the request is no longer there. Another one is acted on after this one has been dropped.
 fn is_taken_back(cluster: &ClusterState, recovery: &Recovery) -> bool {
     cluster.desired.recovery.as_ref().is_none_or(|request| request.token != recovery.token)
 }
@@ -200,7 +200,7 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
-        // Once the survivor was told to go on alone it may be the quorum that there is.
+        // Once the survivor had the entry to go on alone it may be the remaining quorum.
         let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
         let delete = cluster.delete_pod(*ordinal, pod, precondition);
         return Fence::Incomplete(Vec::from_iter(delete.filter(|_| !pod.is_deleting)));
@@ -240,7 +240,7 @@ enum Anew {
     Incomplete(Vec<Action>),
 }
 
-/// Whether the survivor has come up as the member that it was and stays so: it was told late what it is to be.
+/// Whether the survivor has come up as the member that it was and stays so: it read its entry late.
 fn is_not_alone(cluster: &ClusterState, survivor: Ordinal) -> bool {
     cluster.membership().is_none()
         && cluster.status(survivor).is_some()
@@ -291,9 +291,9 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
     }
 }
 
-/// Whether the pod that was named is gone before it was seen to serve. It may have made a cluster of the data, and have
-/// acknowledged writes since: etcd would drop the last ones if it made another one. Started as the member that it is, it
-/// shows whether it is alone.
+/// Whether the pod that was named is gone before it was known to serve. It may have made a cluster of the data, and
+/// have acknowledged writes since: etcd would drop the last ones if it made another one. Started as the member that it
+/// is, it shows whether it is alone.
 fn waits_after_another(entry: &ConfigEntry, pod: &Pod) -> bool {
     let is_other = entry.pod.as_ref().is_some_and(|named| *named != pod.handle.uid);
     entry.purpose == Purpose::Force && pod.phase == PodPhase::Waiting && is_other

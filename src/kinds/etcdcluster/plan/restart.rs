@@ -124,8 +124,9 @@ fn rebuilt_in(cluster: &ClusterState, recovery: &Recovery) -> BTreeMap<Ordinal, 
     rebuilt
 }
 
-/// The survivor's entry. A pod that came after the one that had to go may have been told to make a cluster of the data,
-/// and may be gone: there is no way back, and nobody is told so again before the data show whether one was made.
+/// The survivor's entry. A pod that came after the one that had to go may have had the entry to make a cluster of the
+/// data, and may be gone: there is no way back, and no pod gets that entry again before the data show whether a cluster
+/// was made.
 fn of_survivor(cluster: &ClusterState, recovery: &Recovery, survivor: Ordinal) -> Option<ConfigEntry> {
     let entry = running(cluster, survivor)?;
     match &recovery.pod {

@@ -1,4 +1,4 @@
-//! More members or fewer, one at a time, behind the gate. Pure.
+//! Scaling: more members or fewer, one at a time, under the preconditions. Pure.
 //!
 //! Guarantees: a member is added as a learner, for a pod whose guard already waits on an empty volume, so that nothing
 //! that cannot be scheduled or pulled is ever counted; one leaves that the others can spare, the sick before the sound,

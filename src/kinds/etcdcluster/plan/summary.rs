@@ -1,8 +1,8 @@
-//! What the status says of a cluster, as data: computed in every reconciliation, whatever could be read. Pure.
+//! The input of the status, as data: computed in every reconciliation, whatever could be read. Pure.
 //!
 //! Guarantees: the cluster is called available only where a linearizable list was read in this reconciliation; what
-//! could not be found out is called unknown; members that do not answer stay listed; that a spec is reached is said
-//! only after its action was seen.
+//! could not be found out is called unknown; members that do not answer stay listed; a spec is reported as reached only
+//! after its actions were observed.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub struct MemberSummary {
     pub ordinal: Ordinal,
     /// Its identity.
     pub id: Option<MemberId>,
-    /// What it is; none: it is counted and has not started, or nobody could be asked.
+    /// What it is; none: it is counted and has not started, or no member could be asked.
     pub role: Option<Role>,
     /// Whether it has ever started, as far as that is known.
     pub is_started: bool,
@@ -305,7 +305,7 @@ fn certificates_ready(cluster: &ClusterState) -> Finding {
     let (state, reason) = match cluster.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
         Certificates::Valid => root_password(cluster),
-        _ if !certificates::keep(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
+        _ if !certificates::actions(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
         Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),

@@ -1,10 +1,10 @@
-//! Another version or template: the pods are recreated, one at a time. Pure.
+//! Upgrades to another version or template: the pods are recreated, one at a time. Pure.
 //!
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
 //! the gate before each that is ready; the members' data are compared before the first; a pod in which etcd may run is
 //! deleted only where the others serve, whether or not it answers; a pod's entry is made for its new template before it
 //! is deleted. A pod that does
-//! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in
+//! not come up keeps the gate closed, and so is the only one that is affected; the old template repairs it. Data in
 //! memory end with their pod: it is recreated only where the other voters are a majority of all.
 
 mod heal;
@@ -186,7 +186,7 @@ fn outdated<'a>(cluster: &ClusterState<'a>, target: Template) -> Vec<(Ordinal, &
     outdated
 }
 
-/// Whether a pod does not come to serve as it is: to recreate it takes nobody down.
+/// Whether a pod does not come to serve as it is: recreating it takes no serving member down.
 fn is_stuck(cluster: &ClusterState, ordinal: Ordinal, pod: &Pod) -> bool {
     let fails = match pod.phase {
         PodPhase::Pending(cause) => cause.is_some(),

@@ -1,4 +1,4 @@
-//! What takes backups: a CronJob, and a Job before an upgrade, which run the same.
+//! The CronJob that takes backups, and the Job of a backup before an upgrade, which runs the same.
 //!
 //! Guarantees: `kubectl create job --from=cronjob/<name>-backup` takes one at any time, with a schedule or without; the
 //! pod has no token of the API server, and no right that it does not need.
@@ -119,7 +119,7 @@ fn labelled_pod(spec: &Spec) -> ObjectMeta {
     ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
 }
 
-/// What it takes to pass a snapshot on piece by piece. StatusInputs at all, for a quota admits no pod that does not.
+/// Resources for passing a snapshot on piece by piece. They are set at all because a quota admits no pod without them.
 fn resources() -> ResourceRequirements {
     let of = |cpu: &str, memory: &str| {
         let amounts = [("cpu", cpu), ("memory", memory)];
@@ -193,7 +193,7 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
     }
 }
 
-/// The name of the Job, which only its pods are told.
+/// The name of the Job, which only its pods know.
 fn job_name() -> EnvVar {
     let field = ObjectFieldSelector {
         field_path: "metadata.labels['batch.kubernetes.io/job-name']".to_owned(),

@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps for a cluster: which Secrets there are, and what their leaves are for.
+//! The certificates that the operator manages for a cluster: the Secrets, and the profiles of their leaves.
 //!
 //! Guarantees: a leaf has all names by which its holder is dialled, for every ordinal that a cluster can have, so that
 //! no change of the cluster's size touches a certificate.
@@ -43,14 +43,14 @@ pub const LEAF_TYPE: &str = "kubernetes.io/tls";
 /// The type of the Secret with the authority.
 pub const AUTHORITY_TYPE: &str = "Opaque";
 
-/// The user of etcd that may do everything: whom the operator is taken for where etcd asks who is there.
+/// The user of etcd that may do everything: as whom the operator authenticates where authentication is enabled.
 const ROOT: &str = "root";
 /// Members that a cluster can have.
 pub const MEMBERS: u32 = 7;
 /// The domain that most Kubernetes clusters have. In others, names that end in it are never asked for.
 const DOMAIN: &str = "cluster.local";
 
-/// Whom members are to trust: the authorities by which they judge clients, and those by which they judge each other;
+/// Whom members are to trust: the authorities by which they verify clients, and those by which they verify each other;
 /// none where there are none of either. The same for the same certificates, however they are written and ordered.
 #[must_use]
 pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
@@ -62,13 +62,13 @@ pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
     Some(Trust(names::digest(&both)))
 }
 
-/// What tells a certificate from another.
+/// The identity of a certificate.
 #[must_use]
 pub fn id(certificate: &Certificate) -> CertificateId {
     CertificateId(names::digest(certificate.der()))
 }
 
-/// What tells one who signs from another: the name and the key.
+/// The identity of a signer: its name and key.
 #[must_use]
 pub fn identity(certificate: &Certificate) -> u64 {
     names::digest(&certificate.identity().bytes())

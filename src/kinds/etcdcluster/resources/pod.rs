@@ -28,7 +28,7 @@ use crate::kinds::etcdcluster::spec::{Pod, PullPolicy, Spec};
 /// Seconds that a member has to stop, unless the spec says so.
 const GRACE_SECONDS: i64 = 30;
 
-/// User and group of all processes: nobody's, and the same as of our own image.
+/// User and group of all processes: the conventional `nonroot`, as in our own image.
 const USER: i64 = 65532;
 
 /// Where the volume of a member is mounted.

@@ -1,4 +1,4 @@
-//! The [`Record`] as the status has it, and read back. Pure.
+//! Writes the [`Record`] into a status, and reads it back. Pure.
 //!
 //! Guarantees: what is written reads back the same. What a newer release wrote and this one cannot read is never taken
 //! for nothing where nothing would set something off: a cluster stays recorded, a request stays consumed.

@@ -2,26 +2,26 @@
 
 use crate::kinds::etcdcluster::spec::Secrets;
 
-/// Where a pod finds what its member shows to clients.
+/// Where a pod finds the certificate that its member shows to clients.
 pub const SERVER: &str = "/etc/gatehouse/tls/server";
 
-/// Where a pod finds what its member shows to the others.
+/// Where a pod finds the certificate that its member shows to the others.
 pub const PEER: &str = "/etc/gatehouse/tls/peer";
 
-/// Where a pod finds whom clients are judged by, if that is a Secret of its own.
+/// Where a pod finds the authorities of clients, if that is a Secret of its own.
 pub const CLIENT_AUTHORITY: &str = "/etc/gatehouse/tls/client-ca";
 
-/// Where a pod finds whom the other members are judged by, if that is a Secret of its own.
+/// Where a pod finds the authorities of the other members, if that is a Secret of its own.
 pub const PEER_AUTHORITY: &str = "/etc/gatehouse/tls/peer-ca";
 
 impl Secrets {
-    /// Where a pod finds whom clients are judged by.
+    /// Where a pod finds the authorities of clients.
     #[must_use]
     pub const fn client_authority_path(&self) -> &'static str {
         if self.client_authority.is_some() { CLIENT_AUTHORITY } else { SERVER }
     }
 
-    /// Where a pod finds whom the other members are judged by.
+    /// Where a pod finds the authorities of the other members.
     #[must_use]
     pub const fn peer_authority_path(&self) -> &'static str {
         if self.peer_authority.is_some() { PEER_AUTHORITY } else { PEER }

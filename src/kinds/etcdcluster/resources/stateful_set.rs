@@ -33,8 +33,8 @@ pub fn manifest(
     Manifest::of(&set).stamped()
 }
 
-/// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
-/// from, where that is to be another template than that of `revision`, which the spec has now.
+/// The same over one that is there. Immutable fields stay as they are; so does what pods are made from, where that is
+/// to be another template than that of `revision`, which the spec has now.
 #[must_use]
 pub fn over(
     live: &StatefulSet,
@@ -60,7 +60,7 @@ pub fn over(
 
 /// Has pods come up with the label of a voter, by which Service and PodDisruptionBudget select: a member that comes back
 /// on its volume is found whether or not gatehouse runs. Not before clients may come in. A pod is not made again for it:
-/// what it is made from is told by [`names::TEMPLATE`], which stays the same.
+/// its template is named by [`names::TEMPLATE`], which stays the same.
 fn label_voters(set: &mut StatefulSet, labels_voters: bool) {
     let Some(spec) = set.spec.as_mut().filter(|_| labels_voters) else { return };
     let labels = spec.template.metadata.get_or_insert_default().labels.get_or_insert_default();

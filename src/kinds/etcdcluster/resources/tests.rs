@@ -162,7 +162,8 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
     assert!(built > 100, "{built}");
 }
 
-/// One that is not ready serves nobody, and would hold up a drain for as long as it is not. Data in memory end with it.
+/// A pod that is not ready serves no client, and would hold up a drain for as long as it is not. Data in memory end
+/// with it.
 #[test]
 fn a_member_that_is_not_ready_can_be_evicted_where_its_data_stay() {
     let policy =

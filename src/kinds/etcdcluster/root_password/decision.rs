@@ -1,4 +1,4 @@
-//! What a Secret has for root. Pure.
+//! Reads root's password from a Secret. Pure.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_password_of_root_is_told_apart() {
+    fn what_is_no_password_of_root_is_distinguished() {
         let found = password(&Secret::default());
         assert_eq!(found, Err(Unreadable::NoPassword));
         for (kind, data, why) in [

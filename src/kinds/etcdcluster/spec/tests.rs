@@ -15,7 +15,7 @@ fn spec(given: &Value) -> Spec {
 }
 
 fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
-    let fault = || Fault::new(Path::spec(), Reason::Invalid, "is odd");
+    let fault = || FieldError::new(Path::spec(), Reason::Invalid, "is odd");
     let faults: Vec<_> = (!is_valid).then(fault).into_iter().collect();
     Spec::resolve(cluster, &faults).desired(None)
 }
@@ -161,7 +161,7 @@ fn the_revision_heeds_nothing_else() {
     }
 }
 
-/// Whoever changes these restarts every member of every cluster at the next release.
+/// A change of these restarts every member of every cluster at the next release.
 #[test]
 fn the_digest_of_whom_members_trust_is_the_same_in_every_release() {
     let pem = include_bytes!("../resources/certificates/authority.pem");
@@ -208,5 +208,5 @@ fn whom_members_trust_is_part_of_what_pods_are_made_from() {
     assert_eq!(revisions.iter().collect::<BTreeSet<_>>().len(), revisions.len());
     assert_eq!(of(&both, one), of(&turned, one), "in any order");
     assert_eq!((trust(&[], one), trust(one, &[])), (None, None));
-    assert_eq!(of(&[], &[]), spec.revision(None), "in plain HTTP there is nobody to trust");
+    assert_eq!(of(&[], &[]), spec.revision(None), "in plain HTTP there is no authority to trust");
 }

@@ -1,7 +1,6 @@
-//! Where the members of a cluster are found.
+//! The URLs of a cluster's members.
 //!
-//! Guarantees: a URL that is written here reads back. URLs are in etcd's list of members, so what is said here holds
-//! for good.
+//! Guarantees: a URL that is written here reads back. URLs are in etcd's list of members, so these URLs are permanent.
 
 use super::Spec;
 use crate::kinds::etcdcluster::names::{self, CLIENT_PORT, PEER_PORT};

@@ -1,4 +1,4 @@
-//! What is said of backups: the last ones, whether they are as the spec asks, and their events. Pure.
+//! The status of backups: the last ones, whether they follow the spec, and their events. Pure.
 //!
 //! Guarantees: what was recorded of a backup stays when the Job that took it is gone, until there is a later one.
 

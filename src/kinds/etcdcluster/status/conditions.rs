@@ -1,4 +1,4 @@
-//! The conditions of an EtcdCluster: what the plan found, in words for people. Pure.
+//! The conditions of an EtcdCluster: what the plan found. Pure.
 //!
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 
@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{StatusInputs, backups, messages};
 use crate::api::condition::{self, State, Statement};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::etcdcluster::api::status::{condition as about, reason};
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::names;
@@ -43,10 +43,10 @@ pub fn of(
     conditions
 }
 
-/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be
-/// a secret.
+/// The conditions of an object that this release cannot read, with the paths of its faults, for a value may be a
+/// secret.
 #[must_use]
-pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+pub fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
     let at = messages::fields(&paths).map_or_else(String::new, |fields| format!(" at {fields}"));
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
@@ -55,7 +55,7 @@ pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
     [about::READY, about::SPEC_VALID].map(of).into()
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     Statement { about: about::READY, state: State::False, reason: reason::NAMESPACE_REFUSED, message }

@@ -1,7 +1,7 @@
-//! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
+//! Events about changes of a status: published when a problem begins, and not again while it lasts. Pure.
 //!
-//! Guarantees: what has been told stands in the status, so that the operator that works next does not tell it again.
-//! What comes and goes with every start of a pod is reported once by each process.
+//! Guarantees: what has been reported is in the status, so that the next leader does not report it again. What comes
+//! and goes with every start of a pod is reported once by each process.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
-/// is one, and neither is a full database, whose alarm is told.
+/// is one, and neither is a full database, whose alarm is reported.
 const TOLD: [(&str, State, &[&str]); 5] = [
     (
         condition::DEGRADED,
@@ -46,8 +46,8 @@ const BACKUPS: (&str, State, &[&str]) = (
 /// The event that nothing needs attention any more.
 const RECOVERED: &str = "Recovered";
 
-/// What conditions of `status` say that those of `previous` did not. `told`: why `Degraded` was told to be True last,
-/// until it is False.
+/// What conditions of `status` say that those of `previous` did not. `told`: the last reported reason for which
+/// `Degraded` is True, until it is False.
 pub fn of(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,
@@ -82,7 +82,7 @@ fn begun(
     is_news.then(|| Note { warning: true, reason, action: "Reconcile", text: text.to_owned() })
 }
 
-/// Nothing needs attention any more, and something did that was told.
+/// Nothing needs attention any more, and something did that was reported.
 fn over(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,
@@ -97,7 +97,7 @@ fn over(
 }
 
 /// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes
-/// those for told that the status speaks of.
+/// those that the status mentions for reported.
 pub fn alarms(
     name: &str,
     previous: &EtcdClusterStatus,

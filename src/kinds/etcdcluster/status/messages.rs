@@ -1,4 +1,4 @@
-//! The words in which conditions speak to people. Pure.
+//! The messages of conditions. Pure.
 
 use crate::api::field::Path;
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
@@ -25,14 +25,14 @@ pub fn fields(paths: &[Path]) -> Option<String> {
     (!names.is_empty()).then(|| listed(&names))
 }
 
-/// What is said of a spec with faults in these fields.
+/// The message about a spec with faults in these fields.
 pub fn refused(paths: &[Path]) -> String {
     let fields = fields(paths).unwrap_or_else(|| "the spec".to_owned());
     format!("the webhook would refuse {fields}: members are left as they are")
 }
 
-/// Why a pod does not come up; none where it is on its way, or nothing is known. `named` is what the pod was told to do
-/// by its uid.
+/// Why a pod does not come up; none where it is on its way, or nothing is known. `named`: what an entry with the pod's
+/// uid lets it do.
 pub const fn hindrance(phase: PodPhase, named: Option<Purpose>) -> Option<&'static str> {
     match phase {
         PodPhase::Pending(Some(cause)) | PodPhase::Failing(cause) | PodPhase::Terminal(cause) => {
@@ -67,7 +67,7 @@ const fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// Why root does not have the password in a Secret. `is_on`: whether etcd asks who is there.
+/// Why root does not have the password in a Secret. `is_on`: whether etcd has authentication enabled.
 pub fn root_password(secret: &str, found: &Fact<RootPassword>, is_on: bool) -> String {
     let password = format!("the password in secret {secret}");
     let why = match found {
@@ -96,14 +96,14 @@ const fn unreadable(why: Unreadable) -> &'static str {
     }
 }
 
-/// What is said of the claim of a member that is being deleted.
+/// The message about the claim of a member that is being deleted.
 pub fn terminating(cluster: &str, ordinal: Option<Ordinal>, plan: &Plan) -> String {
     let Some(ordinal) = ordinal else { return String::new() };
     let (claim, member) = (names::claim(cluster, ordinal), names::member(cluster, ordinal));
     let way = match plan.summary.replicas {
         Some(0..=2) => "; with spec.replicas 3 the member is replaced",
         Some(_) => "",
-        // Nobody is replaced until a majority answers.
+        // No member is replaced until a majority answers.
         None => "; they stay where its PersistentVolume has the reclaim policy Retain",
     };
     format!(

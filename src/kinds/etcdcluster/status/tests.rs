@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::condition::State;
-use crate::api::field::{Fault, Path, Reason};
+use crate::api::field::{FieldError, Path, Reason};
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::observation::{
@@ -229,7 +229,7 @@ fn a_cluster_that_serves_says_so() {
 }
 
 #[test]
-fn why_root_has_not_its_password_is_told_with_its_secret_and_without_the_password() {
+fn why_root_has_not_its_password_is_reported_with_its_secret_and_without_the_password() {
     let mut cluster = plain();
     (cluster.authenticates, cluster.root_secret) = (true, Some("c-root".to_owned()));
     let mut seen = seen(&cluster);
@@ -303,7 +303,7 @@ fn nothing_is_written_while_nothing_notable_happens() {
 }
 
 #[test]
-fn a_member_that_does_not_answer_stays_with_what_it_told_last() {
+fn a_member_that_does_not_answer_keeps_its_last_report() {
     let cluster = plain();
     let before = status(&cluster, &EtcdClusterStatus::default(), &seen(&cluster));
     let after = status(&cluster, &before, &without_the_last(&cluster, PodPhase::Failing(Cause::Flags)));
@@ -321,7 +321,7 @@ fn a_member_that_does_not_answer_stays_with_what_it_told_last() {
 }
 
 #[test]
-fn a_member_of_another_identity_has_told_nothing() {
+fn a_member_of_another_identity_has_reported_nothing() {
     let cluster = plain();
     let before = status(&cluster, &EtcdClusterStatus::default(), &seen(&cluster));
     let mut seen = without_the_last(&cluster, PodPhase::Starting);

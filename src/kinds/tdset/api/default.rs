@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_v1_object_without_a_zone_gets_one_and_is_told() {
+    fn a_v1_object_without_a_zone_gets_one_and_a_warning() {
         let mut object = json!({"spec": {"defaultReplicas": 1}});
         let warnings = default(&mut object, Version::V1);
         assert_eq!(object, json!({"spec": {"defaultReplicas": 1, "timeZone": "Etc/UTC"}}));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_v1alpha1_object_gets_its_zone_in_silence_and_is_told_of_nights() {
+    fn a_v1alpha1_object_gets_its_zone_in_silence_and_a_warning_about_nights() {
         let windows = json!([{"from": "08:00", "to": "18:00"}, {"from": "19:00", "to": "00:00"}]);
         let mut object = json!({"spec": {"windows": windows}});
         let warnings = default(&mut object, Version::V1Alpha1);

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::api::default::Field;
 use crate::api::definition;
-use crate::api::field::Verdict;
+use crate::api::field::Validation;
 use crate::api::lens::Lens;
 use crate::api::policy::Workload;
 use crate::api::schema::Schemas;
@@ -57,7 +57,7 @@ impl Kind for TDSetKind {
         &default::DEFAULTS
     }
 
-    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation {
         validate::validate(object, old, now)
     }
 
@@ -66,7 +66,7 @@ impl Kind for TDSetKind {
     }
 
     /// There is no scale subresource: the timetable owns the count.
-    fn validate_scale(&self, _replicas: i64, _old: i64) -> Verdict {
-        Verdict::default()
+    fn validate_scale(&self, _replicas: i64, _old: i64) -> Validation {
+        Validation::default()
     }
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::v1;
 use crate::api::duration;
-use crate::api::field::{Fault, Path};
+use crate::api::field::{FieldError, Path};
 
 /// Longest time between two steps.
 const LONGEST: Duration = Duration::from_hours(24);
@@ -51,7 +51,7 @@ impl Ramp {
     ///
     /// # Errors
     /// A fault for each field that is no pace.
-    pub fn parse(spec: Option<&v1::Ramp>) -> Result<Self, Vec<Fault>> {
+    pub fn parse(spec: Option<&v1::Ramp>) -> Result<Self, Vec<FieldError>> {
         let path = Path::spec().at("ramp");
         let mut faults = Vec::new();
         let mut pace = |name: &'static str, given: Option<&v1::RampStep>| {
@@ -61,14 +61,14 @@ impl Ramp {
                 let detail = "must be a number from 1 to 10000, or from \"1%\" to \"100%\"";
                 let path = path.at(name).at("step");
                 faults.push(match &given.step {
-                    IntOrString::Int(number) => Fault::invalid(path, *number, detail),
-                    IntOrString::String(text) => Fault::invalid(path, text, detail),
+                    IntOrString::Int(number) => FieldError::invalid(path, *number, detail),
+                    IntOrString::String(text) => FieldError::invalid(path, text, detail),
                 });
             }
             let every = every(&given.every);
             if every.is_none() {
                 let path = path.at(name).at("every");
-                faults.push(Fault::invalid(
+                faults.push(FieldError::invalid(
                     path,
                     &given.every,
                     "must be from 1s to 24h, such as 30s or 1m30s",

@@ -4,7 +4,7 @@
 //! of nothing else; so a restart, a missed tick or a jump of the clock heals by asking once. Two boundaries never
 //! change places, whatever the clocks do ([`time_zone`] has the rule).
 //! Assumes nothing: what cannot be read as a timetable is refused by [`Schedule::parse`].
-//! Never: steps through time; boundaries are reckoned from local dates, one date at a time, as far as asked for.
+//! Never: steps through time; boundaries are computed from local dates, one date at a time, as far as asked for.
 
 mod dates;
 mod outlook;
@@ -169,7 +169,7 @@ impl Schedule {
         self.changes(now).take(most).collect()
     }
 
-    /// The changes after `now`, reckoned one by one, up to 400 days ahead.
+    /// The changes after `now`, computed one by one, up to 400 days ahead.
     pub fn changes(&self, now: Timestamp) -> impl Iterator<Item = Transition> {
         self.changes_until(now, horizon(now))
     }

@@ -1,4 +1,4 @@
-//! What is said of a TDSet: its condition types and their reasons.
+//! The condition types of a TDSet, and their reasons.
 
 use crate::api::condition::{State, Statement};
 
@@ -9,7 +9,7 @@ pub enum ConditionType {
     Ready,
     /// The count or the workload is on its way: a ramp, a roll-out.
     Progressing,
-    /// The timetable makes sense, and the dates that it takes from elsewhere could be read.
+    /// The timetable is valid, and the dates that it takes from elsewhere could be read.
     ScheduleValid,
     /// `spec.suspend` holds replica writes back.
     Suspended,
@@ -85,9 +85,9 @@ reasons! {
     Ramping,
     /// The workload rolls out another template.
     RollingOut,
-    /// Nothing moves.
+    /// No transition is under way.
     UpToDate,
-    /// The timetable makes sense.
+    /// The timetable is valid.
     Valid,
     /// The timetable makes no sense; the message names the fields.
     InvalidSchedule,
@@ -113,7 +113,7 @@ reasons! {
     TargetNotReadable,
     /// gatehouse may not do what it takes; the message names verb and resource.
     Forbidden,
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
     NamespaceRefused,
@@ -133,7 +133,7 @@ reasons! {
     AutoscalerTargetMismatch,
     /// The scheduled count is outside of what the autoscaler allows.
     ReplicasOutOfRange,
-    /// Nobody else has a hand in it.
+    /// No other client writes the count.
     NoConflict,
     /// The API server refused a write that is not that of the count.
     ApplyFailed,

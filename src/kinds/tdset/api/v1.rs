@@ -1,4 +1,4 @@
-//! TDSet as `gatehouse.dev/v1`: the hub, stored and worked on.
+//! TDSet as `gatehouse.dev/v1`: the hub version, stored and reconciled.
 //!
 //! Wire types only. Times, dates and durations stay the text that was written, so that nothing is re-spelled on
 //! the way through; [`super::schedule`] gives them their meaning. An absent field stays absent: what absence means

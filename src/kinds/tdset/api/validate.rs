@@ -1,7 +1,7 @@
-//! Judges a TDSet in the hub version, as far as the object alone shows what is wrong.
+//! Validates a TDSet in the hub version, as far as that needs only the object.
 //!
 //! Guarantees: every fault is named, not only the first; the same object, old object and instant give the same
-//! verdict. Assumes that the structural schema has been checked. Never: looks at the cluster (whether a workload is
+//! validation. Assumes that the structural schema has been checked. Never: looks at the cluster (whether a workload is
 //! there and who else scales it is for the operator to say), or forgives a fault for being old (the caller does).
 
 mod advice;
@@ -17,55 +17,56 @@ use serde_json::Value;
 use super::ramp::Ramp;
 use super::schedule::Schedule;
 use super::v1::{self, MOST_REPLICAS, TDSetSpec};
-use crate::api::field::{Fault, Path, Reason, Verdict};
+use crate::api::field::{FieldError, Path, Reason, Validation};
 use crate::api::name;
 
-/// Judges `object`; `old` is there on update.
+/// Validates `object`; `old` is there on update.
 #[must_use]
-pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Validation {
+    let mut validation = Validation::default();
     let spec = match decode(object) {
         Ok(spec) => spec,
         Err(fault) => {
-            verdict.deny(fault);
-            return verdict;
+            validation.reject(fault);
+            return validation;
         }
     };
     let old_spec = old.and_then(|old| decode(old).ok());
-    name(object, &spec, &mut verdict);
-    counts(&spec, &mut verdict);
-    windows(&spec, old_spec.as_ref(), &mut verdict);
-    exceptions(&spec, &mut verdict);
-    spans(&spec, &mut verdict);
-    target::judge(&spec.target, &mut verdict);
-    autoscaler::judge(&spec, &mut verdict);
+    name(object, &spec, &mut validation);
+    counts(&spec, &mut validation);
+    windows(&spec, old_spec.as_ref(), &mut validation);
+    exceptions(&spec, &mut validation);
+    spans(&spec, &mut validation);
+    target::validate(&spec.target, &mut validation);
+    autoscaler::validate(&spec, &mut validation);
     if let Some(old) = &old_spec {
-        target::judge_change(&old.target, &spec.target, &mut verdict);
+        target::validate_change(&old.target, &spec.target, &mut validation);
     }
     if let Err(faults) = Ramp::parse(spec.ramp.as_ref()) {
-        verdict.faults.extend(faults);
+        validation.errors.extend(faults);
     }
     match Schedule::parse(&spec) {
-        Err(faults) => verdict.faults.extend(faults),
-        // Nobody wants to hear about the timetable again when a label was set.
+        Err(faults) => validation.errors.extend(faults),
+        // A change of a label does not repeat the warnings about the timetable.
         Ok(schedule) if old_spec.as_ref() != Some(&spec) => {
-            advice::advise(&spec, &schedule, old_spec.as_ref(), now, &mut verdict);
+            advice::advise(&spec, &schedule, old_spec.as_ref(), now, &mut validation);
         }
         Ok(_) => {}
     }
-    verdict
+    validation
 }
 
-fn decode(object: &Value) -> Result<TDSetSpec, Fault> {
+fn decode(object: &Value) -> Result<TDSetSpec, FieldError> {
     let Some(spec) = object.get("spec") else {
-        return Err(Fault::required(Path::spec(), ""));
+        return Err(FieldError::required(Path::spec(), ""));
     };
     // The spec is not shown: environment variables are in it.
-    TDSetSpec::deserialize(spec).map_err(|error| Fault::new(Path::spec(), Reason::Invalid, error.to_string()))
+    TDSetSpec::deserialize(spec)
+        .map_err(|error| FieldError::new(Path::spec(), Reason::Invalid, error.to_string()))
 }
 
 /// Replica counts and minutes, within their bounds.
-fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
+fn counts(spec: &TDSetSpec, validation: &mut Validation) {
     let path = Path::spec();
     let windows = spec.windows().iter().enumerate();
     let windows = windows.map(|(at, window)| (path.at("windows").index(at), window.replicas));
@@ -73,113 +74,117 @@ fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
     let exceptions =
         exceptions.filter_map(|(at, one)| Some((path.at("exceptions").index(at), one.replicas?)));
     match spec.default_replicas {
-        Some(replicas) => range(&path.at("defaultReplicas"), replicas, 0..=MOST_REPLICAS, verdict),
+        Some(replicas) => range(&path.at("defaultReplicas"), replicas, 0..=MOST_REPLICAS, validation),
         None if spec.target.reference.is_none() || spec.autoscaler.is_some() => {
             // No rule of the definition says this: a stored spec with a field of a wrong type would make it fail, and
             // refuse even a new status.
             let why = "may be absent only with target.ref and without autoscaler";
-            verdict.deny(Fault::required(path.at("defaultReplicas"), why));
+            validation.reject(FieldError::required(path.at("defaultReplicas"), why));
         }
         None => {}
     }
     for (path, replicas) in windows.chain(exceptions) {
-        range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, verdict);
+        range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, validation);
     }
     if let Some(minutes) = spec.resync_minutes {
-        range(&path.at("resyncMinutes"), minutes, 1..=1440, verdict);
+        range(&path.at("resyncMinutes"), minutes, 1..=1440, validation);
     }
 }
 
 /// The Deployment, the Service and a label of the pods are named as the object is.
-fn name(object: &Value, spec: &TDSetSpec, verdict: &mut Verdict) {
+fn name(object: &Value, spec: &TDSetSpec, validation: &mut Validation) {
     let given = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let path = Path::metadata().at("name");
     let has_service = spec.target.create.as_ref().is_some_and(|create| create.service_port.is_some());
     if has_service && !given.is_empty() {
         if let Err(detail) = name::dns_1035_label(given) {
-            verdict.deny(Fault::invalid(path, given, format!("{detail}: the Service is named so")));
+            validation.reject(FieldError::invalid(path, given, format!("{detail}: the Service is named so")));
         }
     } else if given.len() > LONGEST_NAME && spec.target.create.is_some() {
         let detail = format!("must have at most {LONGEST_NAME} characters: a label of the pods holds it");
-        verdict.deny(Fault::invalid(path, given, detail));
+        validation.reject(FieldError::invalid(path, given, detail));
     }
 }
 
 /// What a label's value may have, in characters.
 const LONGEST_NAME: usize = 63;
 
-fn range(path: &Path, number: i32, allowed: std::ops::RangeInclusive<i32>, verdict: &mut Verdict) {
+fn range(path: &Path, number: i32, allowed: std::ops::RangeInclusive<i32>, validation: &mut Validation) {
     if !allowed.contains(&number) {
         let detail = format!("must be from {} to {}", allowed.start(), allowed.end());
-        verdict.deny(Fault::invalid(path.clone(), number, detail));
+        validation.reject(FieldError::invalid(path.clone(), number, detail));
     }
 }
 
-fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, verdict: &mut Verdict) {
+fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validation) {
     let path = Path::spec().at("windows");
     // The first version of the API took windows of no length; what is stored is never active, and no fault.
     let stored = old.into_iter().flat_map(TDSetSpec::windows).filter(|window| window.from == window.to);
     let stored: HashSet<&str> = stored.map(|window| window.from.as_str()).collect();
-    unique(&path, spec.windows().iter().map(|window| window.name.as_str()), verdict);
+    unique(&path, spec.windows().iter().map(|window| window.name.as_str()), validation);
     for (at, window) in spec.windows().iter().enumerate() {
         let path = path.index(at);
         if window.from == window.to && !stored.contains(window.from.as_str()) {
             let detail = "must differ from from: a window of no length is never active";
-            verdict.deny(Fault::invalid(path.at("to"), &window.to, detail));
+            validation.reject(FieldError::invalid(path.at("to"), &window.to, detail));
         }
         match &window.season {
             Some(v1::Season { first: Some(first), last: Some(last) }) if last < first => {
                 let path = path.at("season").at("last");
-                verdict.deny(Fault::invalid(path, last, "must not be before first"));
+                validation.reject(FieldError::invalid(path, last, "must not be before first"));
             }
             Some(v1::Season { first: None, last: None }) => {
                 let detail = "at least one of first and last is required";
-                verdict.deny(Fault::required(path.at("season"), detail));
+                validation.reject(FieldError::required(path.at("season"), detail));
             }
             _ => {}
         }
     }
 }
 
-fn unique<'a>(path: &Path, names: impl Iterator<Item = &'a str>, verdict: &mut Verdict) {
+fn unique<'a>(path: &Path, names: impl Iterator<Item = &'a str>, validation: &mut Validation) {
     let mut seen = HashSet::new();
     for (at, name) in names.enumerate() {
         if !seen.insert(name) {
-            verdict.deny(Fault::duplicate(path.index(at), name));
+            validation.reject(FieldError::duplicate(path.index(at), name));
         }
     }
 }
 
-fn exceptions(spec: &TDSetSpec, verdict: &mut Verdict) {
+fn exceptions(spec: &TDSetSpec, validation: &mut Validation) {
     let path = Path::spec().at("exceptions");
-    unique(&path, spec.exceptions().iter().map(|one| one.name.as_str()), verdict);
+    unique(&path, spec.exceptions().iter().map(|one| one.name.as_str()), validation);
     let windows: HashSet<&str> = spec.windows().iter().map(|window| window.name.as_str()).collect();
     for (at, exception) in spec.exceptions().iter().enumerate() {
         let path = path.index(at);
-        shape(&path, exception, verdict);
+        shape(&path, exception, validation);
         for (at, name) in exception.skip_windows.iter().flatten().enumerate() {
             if name != "*" && !windows.contains(name.as_str()) {
                 let detail = "must be the name of a window, or \"*\" for all of them";
-                verdict.deny(Fault::invalid(path.at("skipWindows").index(at), name, detail));
+                validation.reject(FieldError::invalid(path.at("skipWindows").index(at), name, detail));
             }
         }
     }
 }
 
 /// That an exception says when it holds, once, and what it does.
-fn shape(path: &Path, exception: &v1::Exception, verdict: &mut Verdict) {
+fn shape(path: &Path, exception: &v1::Exception, validation: &mut Validation) {
     let (dates, elsewhere) = (exception.dates.is_some(), exception.dates_from.is_some());
     let between = exception.between.is_some();
     match [dates, elsewhere, between].into_iter().filter(|given| *given).count() {
-        0 => verdict
-            .deny(Fault::required(path.clone(), "exactly one of dates, datesFrom and between is required")),
+        0 => validation.reject(FieldError::required(
+            path.clone(),
+            "exactly one of dates, datesFrom and between is required",
+        )),
         1 => {}
-        _ => verdict
-            .deny(Fault::forbidden(path.clone(), "exactly one of dates, datesFrom and between may be given")),
+        _ => validation.reject(FieldError::forbidden(
+            path.clone(),
+            "exactly one of dates, datesFrom and between may be given",
+        )),
     }
     if between && exception.skip_windows.is_some() {
         let detail = "goes with dates, not with between";
-        verdict.deny(Fault::forbidden(path.at("skipWindows"), detail));
+        validation.reject(FieldError::forbidden(path.at("skipWindows"), detail));
     }
     if exception.replicas.is_none() && (between || exception.skip_windows.is_none()) {
         let detail = if between {
@@ -187,12 +192,12 @@ fn shape(path: &Path, exception: &v1::Exception, verdict: &mut Verdict) {
         } else {
             "at least one of replicas and skipWindows is required"
         };
-        verdict.deny(Fault::required(path.at("replicas"), detail));
+        validation.reject(FieldError::required(path.at("replicas"), detail));
     }
 }
 
 /// That spans end after they start. One that is over is no fault: what is kept in a repository or a backup has such.
-fn spans(spec: &TDSetSpec, verdict: &mut Verdict) {
+fn spans(spec: &TDSetSpec, validation: &mut Validation) {
     let path = Path::spec().at("exceptions");
     for (at, exception) in spec.exceptions().iter().enumerate() {
         let Some(between) = &exception.between else {
@@ -204,7 +209,7 @@ fn spans(spec: &TDSetSpec, verdict: &mut Verdict) {
         };
         if end <= start {
             let path = path.index(at).at("between").at("end");
-            verdict.deny(Fault::invalid(path, &between.end, "must be after start"));
+            validation.reject(FieldError::invalid(path, &between.end, "must be after start"));
         }
     }
 }

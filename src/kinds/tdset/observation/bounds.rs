@@ -145,13 +145,13 @@ impl Bounds {
         i32::from(!self.goes_to_zero)
     }
 
-    /// Whether it leaves 0 by itself, whoever has brought the workload there.
+    /// Whether it leaves 0 by itself, whichever client scaled the workload to 0.
     #[must_use]
     pub fn leaves_zero(&self) -> bool {
         self.kind == AutoscalerKind::ScaledObject
     }
 
-    /// Whether a HorizontalPodAutoscaler has a metric that tells something of a workload of no replicas.
+    /// Whether a HorizontalPodAutoscaler has a metric that exists for a workload of no replicas.
     #[must_use]
     pub fn measures_none(found: &HorizontalPodAutoscaler) -> bool {
         let metrics = found.spec.iter().filter_map(|spec| spec.metrics.as_ref()).flatten();
@@ -165,7 +165,7 @@ impl Bounds {
     }
 }
 
-/// Whether a metric tells something of a workload of no replicas: it is not one of its pods.
+/// Whether a metric exists for a workload of no replicas: it is not one of its pods.
 #[must_use]
 pub fn tells_of_none(metric: &MetricSpec) -> bool {
     ["Object", "External"].contains(&metric.type_.as_str())

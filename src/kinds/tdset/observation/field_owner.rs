@@ -1,6 +1,6 @@
 //! Who wrote the count of an object last, and when: read from its managed fields. Pure.
 //!
-//! Guarantees: what is said follows from the object alone, so it survives restarts and changes of the leader.
+//! Guarantees: the result follows from the object alone, so it survives restarts and changes of the leader.
 //! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell, where they tell
 //! a time at all.
 
@@ -86,7 +86,7 @@ fn sure_owners<'a>(
 }
 
 /// Whether managed fields say who wrote the count. Where a workload was applied without its count, the API server keeps
-/// nobody who scales it (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
+/// no manager of its scale (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
 #[must_use]
 pub fn is_owned(metadata: &ObjectMeta) -> bool {
     sure_owners(metadata, &COUNTS).next().is_some()
@@ -96,8 +96,8 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
     matches!(entry.manager.as_deref(), Some(MANAGER | COUNT_MANAGER))
 }
 
-/// Another client who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
-/// since the client that makes a workload overrules nobody.
+/// Another client who wrote the count last; none while it is ours, without an owner, or the one that the object was
+/// created with, since the client that creates a workload overrules no one.
 #[must_use]
 pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {
     other_of(metadata, &COUNTS)
@@ -123,7 +123,7 @@ fn other_of(metadata: &ObjectMeta, names: &[&str]) -> Option<FieldOwner> {
     Some(FieldOwner { manager: last.manager.clone().unwrap_or_default(), time })
 }
 
-/// Whether the count would be lost if what [`MANAGER`] applies did not have it: nobody else owns it.
+/// Whether the count would be lost if what [`MANAGER`] applies did not have it: no other manager owns it.
 #[must_use]
 pub fn is_only_in_the_template(metadata: &ObjectMeta) -> bool {
     let owners = owners(metadata, &COUNTS);

@@ -1,4 +1,4 @@
-//! What tells one object of the cluster from all others. Pure.
+//! The key that identifies an object of the cluster. Pure.
 
 use std::fmt;
 

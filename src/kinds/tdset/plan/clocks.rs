@@ -1,8 +1,8 @@
-//! What time it is, for a clock that is behind the one by which a count was written. Pure.
+//! The present, corrected where this clock is behind the one by which a count was written. Pure.
 //!
 //! Guarantees: a transition that another replica has carried out is not undone by one whose clock is behind: it waits at
 //! that transition until its clock has caught up. At a boundary that thousands share all counts are written before the
-//! first status is, so the count tells of it too, and not the status alone.
+//! first status is, so the count shows it too, and not the status alone.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,10 +22,10 @@ impl ScheduleState<'_> {
         if is_near && (self.has_told(next) || self.has_written(next)) { next.time } else { now }
     }
 
-    /// Whether the status tells of a transition that is still to come.
+    /// Whether the status reports a transition that is still to come.
     fn has_told(&self, next: &Transition) -> bool {
         let status = &self.observed.status;
-        // A change that is still to come by the status is not the one that it tells of.
+        // A change that is still to come by the status is not the one that it reports.
         let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);
         is_past && !self.tells(&self.effective) && self.tells(&next.to)
     }

@@ -1,4 +1,4 @@
-//! What is said of a TDSet, condition by condition. Pure.
+//! The conditions of a TDSet. Pure.
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
@@ -18,7 +18,7 @@ pub fn statements(view: &ScheduleState) -> [Statement; 6] {
 /// How many of the workload's replicas are as they should be.
 struct Crew {
     count: i32,
-    /// Those that are ready, or where that is not told, those that are there.
+    /// Those that are ready, or where that is not reported, those that exist.
     good: i32,
     /// Whether that speaks of the workload as it is now.
     seen: bool,
@@ -224,7 +224,7 @@ fn conflict(view: &ScheduleState) -> Statement {
     }
 }
 
-/// What is said of another client that takes the count back each time.
+/// The message about another client that takes the count back each time.
 fn contested(view: &ScheduleState) -> Option<String> {
     let contest = view.observed.contest.as_ref()?;
     let who = contest.manager.as_deref().unwrap_or("another client");

@@ -1,7 +1,7 @@
 //! What held a count back when a status was written, read from its conditions. Pure.
 //!
-//! The status tells of the day while the count is held back, so a transition is not to be seen in it afterwards; what
-//! its conditions say is.
+//! The status reports the schedule while the count is held back, so a transition is not to be seen in it afterwards;
+//! what its conditions say is.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

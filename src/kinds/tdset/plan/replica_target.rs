@@ -1,13 +1,13 @@
-//! Where the count ought to be now, and who has the say. Pure.
+//! The count that the workload should have now, and which client decides it. Pure.
 //!
 //! Guarantees: all of it follows from the timetable, the clock, and what the status and the workload say. So after a
-//! restart, after a change of the leader, or after boundaries that nobody saw, it is as if nothing had happened:
+//! restart, after a change of the leader, or after boundaries that no replica saw, it is as if nothing had happened:
 //!
-//! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is reckoned
-//!   from them;
+//! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is computed from
+//!   them;
 //! - a count of another owner stands if it was written after the last transition; the workload's managed fields say
-//!   who wrote it and when. They tell no time of what was written by the scale subresource of a built-in kind, as
-//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before. A write by a
+//!   who wrote it and when. They have no time for what was written by the scale subresource of a built-in kind, as
+//!   `kubectl scale` does; then it stands if all that the timetable asks for had been reported before. A write by a
 //!   tool that applies a repository again and again never stands.
 
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Opti
         return None;
     }
     let manager = match writer {
-        // Bounds of before an autoscaler was named are nobody's answer to ours.
+        // Bounds from before an autoscaler was named do not answer ours.
         Writer::Other(_) if view.edited() && view.spec.autoscaler.is_some() => return None,
         Writer::Other(FieldOwner { manager, .. }) => Some(manager),
         Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,
@@ -179,7 +179,8 @@ fn ramp(view: &ScheduleState, has: i32, scheduled: i32) -> Option<RampStatus> {
     // As the status keeps it, so that it is the same when it is read back.
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
     let ramp = |from: i32| RampStatus { since: since.into(), from, to: scheduled };
-    // Steps may have been taken and not told of, for the answer was lost or the operator died: they are not taken twice.
+    // Steps may have been taken and not reported, for the answer was lost or the operator died: they are not taken
+    // twice.
     let told =
         view.told().filter(|_| view.is_changed() && status.ramp.is_none()).and_then(|told| told.replicas);
     let begun = told.map(ramp).filter(|begun| {

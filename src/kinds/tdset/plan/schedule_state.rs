@@ -321,7 +321,7 @@ impl<'a> ScheduleState<'a> {
         self.observed.status.observed_generation != self.spec.metadata.generation
     }
 
-    /// What was told last that the timetable asks for. While that is not known the last transition tells.
+    /// What was reported last that the timetable asks for. While that is not known the last transition decides.
     pub fn told(&self) -> Option<Phase> {
         let status = &self.observed.status;
         match &status.active_window {
@@ -330,7 +330,7 @@ impl<'a> ScheduleState<'a> {
         }
     }
 
-    /// Whether the timetable asks for something else than was told last.
+    /// Whether the timetable asks for something else than was reported last.
     pub fn is_changed(&self) -> bool {
         self.told().is_some_and(|told| told != self.effective.phase())
     }
@@ -349,7 +349,7 @@ fn with_dates<'a>(
     dated.get_or_init(|| timetable.schedule.clone().with_dates(&observed.dates))
 }
 
-/// What is said where another controller has the workload or the autoscaler, and is to keep it.
+/// The message where another controller owns the workload or the autoscaler, and keeps it.
 pub fn controlled(spec: &Spec, observed: &Observed) -> Option<String> {
     let is_left =
         |owner: &&Controller| owner.group == GROUP || spec.controller_policy == ControllerPolicy::Respect;

@@ -1,4 +1,4 @@
-//! What is said of a TDSet. Pure: the same facts give the same status, so that between two boundaries nothing is
+//! The status of a TDSet. Pure: the same facts give the same status, so that between two boundaries nothing is
 //! written while nothing happens.
 
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use super::conditions::statements;
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{self, Statement};
-use crate::api::field::{Fault, Path, Segment};
+use crate::api::field::{FieldError, Path, Segment};
 use crate::api::time_zone;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
@@ -20,7 +20,7 @@ const TIMETABLE: [&str; 5] = ["timeZone", "defaultReplicas", "overlap", "windows
 /// Fields whose values may be secrets: of a fault there or above, nothing is repeated.
 const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 
-/// The status of an object that is worked on.
+/// The status of an object that is reconciled.
 #[must_use]
 pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
     let previous = &view.observed.status;
@@ -52,7 +52,7 @@ fn ramp(view: &ScheduleState) -> Option<RampStatus> {
     (is_begun || !view.is_count_refused()).then_some(ramp)
 }
 
-/// What is said of the workload.
+/// The conditions about the workload.
 #[derive(Default)]
 struct Workload {
     replicas: Option<i32>,
@@ -74,9 +74,9 @@ fn workload(view: &ScheduleState) -> Workload {
     }
 }
 
-/// The status of an object that does not pass the judge of the gate.
+/// The status of an object that does not pass the gate's validation.
 #[must_use]
-pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> TDSetStatus {
+pub fn invalid(metadata: &ObjectMeta, faults: &[FieldError], observed: &Observed) -> TDSetStatus {
     let generation = metadata.generation;
     let conditions = conditions(&observed.status, invalid_statements(faults), generation, observed.now);
     TDSetStatus {
@@ -90,7 +90,7 @@ pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> 
 
 /// What the conditions of an object with these faults say.
 #[must_use]
-pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
+pub fn invalid_statements(faults: &[FieldError]) -> [Statement; 3] {
     let shown: Vec<_> = faults.iter().map(shown).collect();
     let message = shown.join("; ");
     let of_timetable: Vec<_> = faults.iter().filter(|fault| is_of_timetable(&fault.path)).collect();
@@ -112,7 +112,7 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     ]
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
@@ -130,11 +130,11 @@ pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSet
 }
 
 /// A fault without the value that it is about.
-fn shown(fault: &Fault) -> String {
+fn shown(fault: &FieldError) -> String {
     let secret =
         fault.path.segments().iter().zip(SECRET).all(|(step, name)| step == &Segment::Field(name.into()));
     let detail = if secret { String::new() } else { fault.detail.clone() };
-    Fault { value: None, detail, ..fault.clone() }.to_string()
+    FieldError { value: None, detail, ..fault.clone() }.to_string()
 }
 
 fn is_of_timetable(path: &Path) -> bool {

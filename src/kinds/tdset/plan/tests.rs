@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::controllers::action::{Action as _, RefusedWrite};
 use crate::controllers::api_write::Merge;
 use crate::controllers::status::{Change, Precondition, write};
@@ -49,7 +49,7 @@ struct Seen {
 }
 
 /// What is planned for an object with these faults.
-fn plan_with(tdset: &TDSet, faults: Vec<Fault>, observed: &Observed) -> Planned {
+fn plan_with(tdset: &TDSet, faults: Vec<FieldError>, observed: &Observed) -> Planned {
     let Plan { actions, transition, status, events, conflict, reverted, due, wake, .. } =
         super::plan(&Spec::resolve(tdset, faults), observed);
     let change = Change { before: observed.status.clone(), after: status.clone() };
@@ -136,7 +136,7 @@ impl Cluster {
         self
     }
 
-    /// A pass as the controller does one; what the plan said.
+    /// One reconciliation as the controller does it; its plan.
     fn pass(&mut self, tdset: &TDSet) -> Planned {
         let plan = plan(tdset, &self.0);
         for step in &plan.work {
@@ -208,7 +208,7 @@ impl Cluster {
                 made.metadata.managed_fields =
                     before.and_then(|before| before.metadata.managed_fields.clone());
                 made.metadata.uid = Some("d".to_owned());
-                scale(&mut made, count, if given.is_some() { MANAGER } else { "nobody" });
+                scale(&mut made, count, if given.is_some() { MANAGER } else { "none" });
                 if given.is_none() && before.is_none() {
                     made.metadata.managed_fields = None;
                 }
@@ -266,7 +266,7 @@ fn scale(deployment: &mut Deployment, count: i32, manager: &str) {
         deployment.metadata.managed_fields = None;
     }
     spec.replicas = Some(count);
-    if manager != "nobody" {
+    if manager != "none" {
         let owner = ManagedFieldsEntry { manager: Some(manager.to_owned()), ..ManagedFieldsEntry::default() };
         deployment.metadata.managed_fields.get_or_insert_default().push(owner);
     }
@@ -307,7 +307,7 @@ fn condition(status: &TDSetStatus, about: ConditionType) -> (String, String, Str
 }
 
 #[test]
-fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
+fn an_invalid_object_is_reported_by_its_fields_and_not_by_its_values() {
     let tdset = changed("/spec/timeZone", json!("Mars/Olympus"));
     let observed = Cluster::settled(&shop(), EARLY).0;
     let first = plan(&tdset, &observed);
@@ -322,7 +322,7 @@ fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
     let env =
         ["target", "create", "env"].iter().fold(crate::api::field::Path::spec(), |path, step| path.at(*step));
     for path in [crate::api::field::Path::spec(), env.clone(), env.index(0).at("value")] {
-        let fault = Fault::invalid(path, "hunter2", "hunter2 is no number");
+        let fault = FieldError::invalid(path, "hunter2", "hunter2 is no number");
         let plan = plan_with(&tdset, vec![fault], &Observed::default());
         assert!(!format!("{plan:?}").contains("hunter2"), "{plan:?}");
     }

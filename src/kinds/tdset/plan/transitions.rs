@@ -1,7 +1,7 @@
-//! Transitions: what came to be asked for since the status was written, and when. Pure.
+//! Transitions: which count is asked for since the last status, and since when. Pure.
 //!
 //! Guarantees: a count that follows from the timetable and was written is in a transition, once; also where the
-//! timetable went back, before that was told, to what the status says.
+//! timetable went back to what the status says before that was reported.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -50,7 +50,7 @@ impl ScheduleState<'_> {
     }
 
     /// What there was until the count was no longer held back: the count that was found, where that is another one; or
-    /// else what the last transition led to, for its successor may be written and not told of. None where that is what
+    /// else what the last transition led to, for its successor may be written and not reported. None where that is what
     /// the timetable asks for.
     fn before_the_hold(&self, told: Phase, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
@@ -65,8 +65,8 @@ impl ScheduleState<'_> {
         last.filter(|last| last.replicas != to.replicas)
     }
 
-    /// What there was until now, although the status tells of what is asked for now: a count that we wrote and that the
-    /// status never told of, because the next transition, back to what it tells of, came first.
+    /// What there was until now, although the status reports what is asked for now: a count that we wrote and that the
+    /// status never reported, because the next transition, back to what it reports, came first.
     fn untold(&self, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
             let last = self.observed.status.last_transition.as_ref();
@@ -95,13 +95,13 @@ impl ScheduleState<'_> {
         Some(Phase { window, replicas: Some(found.count()) })
     }
 
-    /// The transition to that, where it was carried out and not told of.
+    /// The transition to that, where it was carried out and not reported.
     fn carried(&self, to: &Phase) -> Option<&PastTransition> {
         self.observed.carried.transition.as_ref().filter(|carried| carried.to == *to)
     }
 
     /// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is
-    /// asked for now may be what was told then.
+    /// asked for now may be what was reported then.
     pub fn has_missed(&self) -> bool {
         let promised = self.observed.status.next_transition.as_ref();
         promised.is_some_and(|next| next.time.0 <= self.now)

@@ -1,4 +1,4 @@
-//! What a TDSet is made into. Pure: each builder takes what is asked for and gives what is applied, and cannot fail.
+//! The objects of a TDSet. Pure: each builder takes the spec, returns the object, and cannot fail.
 
 pub mod autoscaler;
 pub mod deployment;

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_that_another_follows_is_not_told() {
+    async fn a_change_that_another_follows_is_not_sent() {
         let events = [
             ("ADDED", "a"),
             ("ADDED", "b"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_change_of_an_object_is_told() {
+    async fn the_last_change_of_an_object_is_sent() {
         assert_eq!(told(&[("MODIFIED", "a"), ("ADDED", "b")], true).await, ["b1", "a0"]);
         assert_eq!(told(&[("MODIFIED", "a"), ("DELETED", "a")], true).await, ["a1"]);
     }

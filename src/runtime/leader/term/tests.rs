@@ -190,7 +190,7 @@ fn a_claim_of_unknown_outcome_is_found_to_be_ours_and_renewed() {
 }
 
 #[test]
-fn a_lease_that_somebody_deleted_is_no_freer_than_before() {
+fn a_lease_that_was_deleted_is_no_freer_than_before() {
     let mut term = candidate();
     term.heard(found("other", 0), Moment::ZERO, Moment::ZERO);
     term.heard(Answer::Absent, seconds(2), seconds(2));

@@ -2,7 +2,7 @@
 
 mod kv;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Header, Members, Rpc};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Done, Error, Members, Rpc, UserAdd, UserOptions};
 
 pub use kv::{
     Compare, CompareResult, CompareTarget, CompareWith, DeleteRange, Deleted, KeyValue, Put, PutDone, Range,
@@ -35,13 +35,6 @@ pub struct Permission {
     pub range_end: Vec<u8>,
 }
 
-/// An answer that says nothing but that it was done.
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Done {
-    #[prost(message, required, tag = "1")]
-    header: Header,
-}
-
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 struct AuthDisable {}
 
@@ -49,26 +42,6 @@ impl Rpc for AuthDisable {
     type Answer = Done;
     const PATH: &'static str = "/etcdserverpb.Auth/AuthDisable";
     const DOING: &'static str = "turn authentication off";
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct UserOptions {
-    #[prost(bool, tag = "1")]
-    no_password: bool,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct UserAdd {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(message, required, tag = "3")]
-    options: UserOptions,
-}
-
-impl Rpc for UserAdd {
-    type Answer = Done;
-    const PATH: &'static str = "/etcdserverpb.Auth/UserAdd";
-    const DOING: &'static str = "add a user";
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -2,7 +2,7 @@
 //!
 //! A [`World`] says what can happen and what must never be so. A [`Slice`] is a part of that, small enough to be looked
 //! at whole. The search goes through all of it, and from every state through the calm as well: what follows once
-//! nothing goes wrong any more and nobody asks for anything else. That has to come to a rest that is as it should be.
+//! nothing fails any more and no more changes are asked for. That has to come to a rest that is as it should be.
 //!
 //! Guarantees: the search goes breadth first, in one thread, and ends at the first state that breaks a rule. What it
 //! finds is therefore the same in each run, and no shorter way leads to a broken rule.

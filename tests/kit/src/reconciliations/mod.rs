@@ -1,4 +1,4 @@
-//! The passes of operators that worked real clusters, planned again: `GATEHOUSE_LOG=info,gatehouse::passes=trace` has
+//! The passes of operators that worked real clusters, planned again: `GATEHOUSE_LOG=info,gatehouse::reconciles=trace` has
 //! an operator log them.
 //!
 //! Guarantees: each reconciliation comes out as it was logged, or the place where it differs is named; the rules of

@@ -24,7 +24,7 @@ pub struct Keyring {
     pub leaves: BTreeMap<Holder, (CertificateId, Trusted)>,
     /// Whether the authority was made so lately that clients may not have read it.
     pub is_spreading: bool,
-    /// Whether a leaf was signed so lately that somebody may have a copy of the one before.
+    /// Whether a leaf was signed so lately that a client may have a copy of the previous one.
     pub overlaps: bool,
     /// Keys that were made so far.
     keys: u64,
@@ -39,7 +39,7 @@ impl Keyring {
         self.leaves.get(&holder).map(|secret| seen(&identity(&format!("{holder:?}")), secret))
     }
 
-    /// Whom members that start now trust; nobody where their two Secrets do not agree.
+    /// Whom members that start now trust; no one where their two Secrets do not agree.
     pub fn trust(&self) -> Trusted {
         let of = |holder| self.leaves.get(&holder).map(|(_, trusted)| trusted);
         let server = of(Holder::Server).filter(|trusted| Some(*trusted) == of(Holder::Peer));

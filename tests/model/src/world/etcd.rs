@@ -34,7 +34,7 @@ impl World {
         self.etcd.members.iter().filter(|member| self.runs(member)).map(|member| member.id).collect()
     }
 
-    /// Whether a majority of the voters runs in pods that nobody told to go.
+    /// Whether a majority of the voters runs in pods that are not being deleted.
     pub fn keeps_quorum(&self) -> bool {
         let stays = |voter: &&Member| voter.ordinal.is_some_and(|ordinal| self.stays(ordinal));
         let kept = self.voters().filter(stays).filter(|voter| self.runs(voter)).count();
@@ -46,7 +46,7 @@ impl World {
         self.data(member).is_some_and(|data| data.index == self.etcd.index)
     }
 
-    /// Voters that run in pods which nobody told to go, and have all of the log; one left out.
+    /// Voters that run in pods which are not being deleted, and have all of the log; one left out.
     pub fn current_voters_but(&self, left_out: Option<Ordinal>) -> usize {
         let stays = |voter: &&Member| {
             voter.ordinal.is_some_and(|ordinal| Some(ordinal) != left_out && self.stays(ordinal))

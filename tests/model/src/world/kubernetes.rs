@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// All that needs nobody's decision.
+    /// All that needs no decision.
     pub fn hurry(&mut self) {
         let all = [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show];
         while self
@@ -59,7 +59,7 @@ impl World {
         self.objects.set.as_ref().is_some_and(|set| ordinal.0 < set.replicas)
     }
 
-    /// Whether there is a pod that nobody told to go.
+    /// Whether there is a pod that is not being deleted.
     pub fn stays(&self, ordinal: Ordinal) -> bool {
         let place = self.objects.pods.get(&ordinal);
         place.is_some_and(|place| !place.pod.is_deleting) && self.is_wanted(ordinal)
@@ -254,7 +254,7 @@ impl World {
         data.is_some() && self.objects.pods.contains_key(&ordinal) && !self.desired.is_deleting
     }
 
-    /// Whether the member at an ordinal votes and answers nobody else.
+    /// Whether the member at an ordinal votes and answers no other member.
     pub fn is_silent(&self, ordinal: Ordinal) -> bool {
         self.objects.pods.get(&ordinal).is_some_and(|place| place.is_silent)
     }

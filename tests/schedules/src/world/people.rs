@@ -51,7 +51,7 @@ impl World {
             let schedule = &self.schedules[eldest];
             let told = schedule.status.known();
             let told = &told.status;
-            // A scale tells no time, so it may have been written before a boundary that nobody has told of yet.
+            // A scale tells no time, so it may have been written before a boundary that is not reported yet.
             let is_told_of_all =
                 told.next_transition.as_ref().is_none_or(|next| next.time.0.as_millisecond() > self.now());
             let is_sure = self.workers[eldest].pending.is_none()

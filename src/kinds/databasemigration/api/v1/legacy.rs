@@ -1,4 +1,4 @@
-//! What the published ancestor of `v1alpha1` can say and gatehouse does not act on.
+//! Fields of the published ancestor of `v1alpha1` that gatehouse keeps and does not act on.
 //!
 //! It is kept in the object, and not in an annotation: under server-side apply each field has its managers, and a part
 //! of the object is converted by itself.

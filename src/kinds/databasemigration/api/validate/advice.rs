@@ -1,9 +1,9 @@
-//! What the author of a DatabaseMigration should know although it is accepted.
+//! Warnings about a DatabaseMigration that is accepted.
 
 use serde_json::{Value, json};
 
 use super::scripts::sources;
-use crate::api::field::Verdict;
+use crate::api::field::Validation;
 use crate::kinds::databasemigration::api::sql::{self, MOST_BYTES};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
@@ -18,10 +18,10 @@ const POOLER_PORT: i32 = 6432;
 pub(super) fn advise(
     spec: &DatabaseMigrationSpec,
     old: Option<&DatabaseMigrationSpec>,
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
-    legacy(spec, old, verdict);
-    connection(spec, verdict);
+    legacy(spec, old, validation);
+    connection(spec, validation);
     let known = |id: &str| {
         let mut known = old.into_iter().flat_map(|old| &old.scripts);
         known.find(|script| script.id == id)
@@ -48,10 +48,10 @@ pub(super) fn advise(
     }
     let more = told.len().saturating_sub(MOST_TOLD);
     for text in told.into_iter().take(MOST_TOLD) {
-        verdict.warn(text);
+        validation.warn(text);
     }
     if more > 0 {
-        verdict.warn(format!("scripts: {more} more warnings are not told"));
+        validation.warn(format!("scripts: {more} more warnings are not told"));
     }
 }
 
@@ -69,17 +69,17 @@ fn of_text(engine: Engine, text: &str) -> Vec<String> {
     said
 }
 
-fn connection(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+fn connection(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
     let database = &spec.database;
     if let Some(host) = &database.host
         && (host.contains("bouncer") || host.contains("pooler") || database.port == Some(POOLER_PORT))
     {
-        verdict.warn(
+        validation.warn(
             "spec.database.host: looks like a pooler; one that pools by transaction breaks locks, name the server itself",
         );
     }
     if database.tls.as_ref().is_some_and(|tls| tls.mode == Some(TlsMode::Disable)) {
-        verdict.warn("spec.database.tls.mode: Disable sends the password and all rows in the clear");
+        validation.warn("spec.database.tls.mode: Disable sends the password and all rows in the clear");
     }
     let commits = matches!(database.engine, Engine::MySQL | Engine::MariaDB);
     let mode = spec.mode.unwrap_or_default();
@@ -90,7 +90,7 @@ fn connection(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
             changes(script.kind) && script.transaction.unwrap_or_default() == Transaction::Required
         })
     {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.scripts: {} commits at each change of a table: a script that fails leaves what came before",
             database.engine.as_str()
         ));
@@ -98,7 +98,7 @@ fn connection(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
 }
 
 /// What is kept of an ancestor and not acted on.
-fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, verdict: &mut Verdict) {
+fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, validation: &mut Validation) {
     if spec.legacy.is_none() || old.is_some_and(|old| old.legacy == spec.legacy) {
         return;
     }
@@ -115,7 +115,7 @@ fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, ver
     }
     for field in leaves(&legacy) {
         // As the author of v1alpha1 knows it.
-        verdict.warn(format!("spec.{field}: is kept, and not acted on"));
+        validation.warn(format!("spec.{field}: is kept, and not acted on"));
     }
 }
 

@@ -1,37 +1,37 @@
-//! Judges the database of a DatabaseMigration.
+//! Validates the database of a DatabaseMigration.
 
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Mode, Tls, TlsMode};
 
-pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+pub(super) fn validate(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
     let (path, database) = (Path::spec().at("database"), &spec.database);
     if database.engine == Engine::SQLite {
-        judge_file(&path, database, verdict);
+        validate_file(&path, database, validation);
     } else {
-        judge_server(&path, database, verdict);
+        validate_server(&path, database, validation);
     }
     if let Some(tls) = &database.tls {
-        judge_tls(&path.at("tls"), tls, verdict);
+        validate_tls(&path.at("tls"), tls, validation);
     }
     if spec.mode == Some(Mode::Rehearse) && matches!(database.engine, Engine::MySQL | Engine::MariaDB) {
         let detail = format!(
             "Rehearse rolls back, which {} cannot do with a change of a table: use mode Plan, or a copy of the database",
             database.engine.as_str()
         );
-        verdict.deny(Fault::forbidden(Path::spec().at("mode"), detail));
+        validation.reject(FieldError::forbidden(Path::spec().at("mode"), detail));
     }
     if database.engine != Engine::PostgreSQL
         && spec.history.as_ref().is_some_and(|history| history.schema.is_some())
     {
         let detail =
             format!("goes with PostgreSQL alone: {} has the table in the database", database.engine.as_str());
-        verdict.deny(Fault::forbidden(Path::spec().at("history").at("schema"), detail));
+        validation.reject(FieldError::forbidden(Path::spec().at("history").at("schema"), detail));
     }
 }
 
-fn judge_file(path: &Path, database: &Database, verdict: &mut Verdict) {
+fn validate_file(path: &Path, database: &Database, validation: &mut Validation) {
     if database.file.is_none() {
-        verdict.deny(Fault::required(path.at("file"), "SQLite needs file"));
+        validation.reject(FieldError::required(path.at("file"), "SQLite needs file"));
     }
     let given = [
         database.host.is_some(),
@@ -42,43 +42,43 @@ fn judge_file(path: &Path, database: &Database, verdict: &mut Verdict) {
     ];
     if given.contains(&true) {
         let detail = "host, port, name, credentialsSecret and tls do not go with SQLite";
-        verdict.deny(Fault::forbidden(path.at("engine"), detail));
+        validation.reject(FieldError::forbidden(path.at("engine"), detail));
     }
 }
 
-fn judge_server(path: &Path, database: &Database, verdict: &mut Verdict) {
+fn validate_server(path: &Path, database: &Database, validation: &mut Validation) {
     if database.file.is_some() {
-        verdict.deny(Fault::forbidden(path.at("file"), "goes with engine SQLite alone"));
+        validation.reject(FieldError::forbidden(path.at("file"), "goes with engine SQLite alone"));
     }
     match database.host.as_deref() {
-        None => verdict.deny(Fault::required(path.at("host"), "must name the server")),
+        None => validation.reject(FieldError::required(path.at("host"), "must name the server")),
         Some(host) if host.contains(|one: char| one.is_whitespace() || "/@?#".contains(one)) => {
             let detail = "must be a host name or an address, without a scheme, a user or a port";
-            verdict.deny(Fault::invalid(path.at("host"), host, detail));
+            validation.reject(FieldError::invalid(path.at("host"), host, detail));
         }
         Some(_) => {}
     }
     if database.name.as_deref().is_none_or(|name| name.trim().is_empty()) {
-        verdict.deny(Fault::required(path.at("name"), "must name the database"));
+        validation.reject(FieldError::required(path.at("name"), "must name the database"));
     }
     if database.credentials_secret.is_none() {
         let detail = "must name a Secret with username and password";
-        verdict.deny(Fault::required(path.at("credentialsSecret"), detail));
+        validation.reject(FieldError::required(path.at("credentialsSecret"), detail));
     }
 }
 
-fn judge_tls(path: &Path, tls: &Tls, verdict: &mut Verdict) {
+fn validate_tls(path: &Path, tls: &Tls, validation: &mut Validation) {
     let has_authority = tls.ca_secret.is_some();
     match tls.mode {
         Some(TlsMode::VerifyCA | TlsMode::VerifyFull) if !has_authority => {
             // Under the mode, which v1alpha1 has too.
-            verdict.deny(Fault::forbidden(
+            validation.reject(FieldError::forbidden(
                 path.at("mode"),
                 "VerifyCA and VerifyFull need caSecret, which v1 has",
             ));
         }
         Some(TlsMode::Disable) if has_authority || tls.client_cert_secret.is_some() => {
-            verdict.deny(Fault::forbidden(path.at("mode"), "Disable goes with no certificates"));
+            validation.reject(FieldError::forbidden(path.at("mode"), "Disable goes with no certificates"));
         }
         _ => {}
     }

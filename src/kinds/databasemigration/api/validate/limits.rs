@@ -1,28 +1,31 @@
-//! Judges the durations of a DatabaseMigration, each within its bounds.
+//! Validates the durations of a DatabaseMigration: each has bounds.
 
 use std::time::Duration;
 
 use crate::api::duration;
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::databasemigration::api::v1::DatabaseMigrationSpec;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 const WEEK: Duration = Duration::from_hours(168);
 
-pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+pub(super) fn validate(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
     let path = Path::spec();
-    let mut within =
-        |path: Path, given: Option<&duration::Duration>, least: Duration, most: Duration, text: &str| {
-            let Some(given) = given else { return };
-            match given.get() {
-                Err(error) => verdict.deny(Fault::invalid(path, given.as_str(), error.to_string())),
-                Ok(length) if length < least || length > most => {
-                    verdict.deny(Fault::invalid(path, given.as_str(), format!("must be from {text}")));
-                }
-                Ok(_) => {}
+    let mut within = |path: Path,
+                      given: Option<&duration::Duration>,
+                      least: Duration,
+                      most: Duration,
+                      text: &str| {
+        let Some(given) = given else { return };
+        match given.get() {
+            Err(error) => validation.reject(FieldError::invalid(path, given.as_str(), error.to_string())),
+            Ok(length) if length < least || length > most => {
+                validation.reject(FieldError::invalid(path, given.as_str(), format!("must be from {text}")));
             }
-        };
+            Ok(_) => {}
+        }
+    };
     for (at, script) in spec.scripts.iter().enumerate() {
         let Some(timeouts) = &script.timeouts else { continue };
         let path = path.at("scripts").index(at).at("timeouts");

@@ -1,33 +1,33 @@
-//! Judges the scripts of a DatabaseMigration, one by one and in their order.
+//! Validates the scripts of a DatabaseMigration, one by one and their order.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::api::name;
 use crate::kinds::databasemigration::api::sql::{self, MOST_BYTES, Read};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, KeyReference, Mode, Script, ScriptKind, Source, Transaction,
 };
 
-/// Bytes of all scripts that are written inline: they go into one ConfigMap, with what a run is told.
+/// Bytes of all scripts that are written inline: they go into one ConfigMap, with the run's assignment.
 const MOST_INLINE: usize = 900 * 1024;
 
-pub(super) fn judge(spec: &DatabaseMigrationSpec, namespace: Option<&str>, verdict: &mut Verdict) {
+pub(super) fn validate(spec: &DatabaseMigrationSpec, namespace: Option<&str>, validation: &mut Validation) {
     let path = Path::spec().at("scripts");
-    order(&path, &spec.scripts, verdict);
+    order(&path, &spec.scripts, validation);
     let mut left = MOST_BYTES;
     for (at, script) in spec.scripts.iter().enumerate() {
         let path = path.index(at);
-        shape(&path, spec, script, verdict);
+        shape(&path, spec, script, validation);
         for (field, source) in sources(script) {
-            judge_source(&path.at(field), source, namespace, verdict);
+            validate_source(&path.at(field), source, namespace, validation);
             let Some(text) = source.inline.as_deref().filter(|text| text.len() <= left) else { continue };
             left -= text.len();
             if text.trim().is_empty() {
                 continue;
             }
             if let Some(read) = sql::statements(spec.database.engine, text) {
-                statements(&path.at(field).at("inline"), spec, script, &read, verdict);
+                statements(&path.at(field).at("inline"), spec, script, &read, validation);
             }
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn judge(spec: &DatabaseMigrationSpec, namespace: Option<&str>, verdi
         .sum();
     if inline > MOST_INLINE {
         let detail = format!("must have at most {MOST_INLINE} bytes inline together, have {inline}");
-        verdict.deny(Fault::forbidden(path, detail));
+        validation.reject(FieldError::forbidden(path, detail));
     }
 }
 
@@ -52,11 +52,11 @@ pub(super) fn sources(script: &Script) -> impl Iterator<Item = (&'static str, &S
 }
 
 /// The list decides the order; nothing may contradict it.
-fn order(path: &Path, scripts: &[Script], verdict: &mut Verdict) {
+fn order(path: &Path, scripts: &[Script], validation: &mut Validation) {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (at, script) in scripts.iter().enumerate() {
         if places.insert(&script.id, at).is_some() {
-            verdict.deny(Fault::duplicate(path.index(at), &script.id));
+            validation.reject(FieldError::duplicate(path.index(at), &script.id));
         }
     }
     for (at, script) in scripts.iter().enumerate() {
@@ -64,11 +64,13 @@ fn order(path: &Path, scripts: &[Script], verdict: &mut Verdict) {
         for (index, other) in script.depends_on.iter().flatten().enumerate() {
             let path = path.index(at).at("dependsOn").index(index);
             match places.get(other.as_str()) {
-                _ if !seen.insert(other) => verdict.deny(Fault::duplicate(path, other)),
-                None => verdict.deny(Fault::invalid(path, other, "must be the id of another script")),
+                _ if !seen.insert(other) => validation.reject(FieldError::duplicate(path, other)),
+                None => {
+                    validation.reject(FieldError::invalid(path, other, "must be the id of another script"));
+                }
                 Some(place) if *place >= at => {
                     let detail = "must come before this script: scripts run in the order of the list";
-                    verdict.deny(Fault::invalid(path, other, detail));
+                    validation.reject(FieldError::invalid(path, other, detail));
                 }
                 Some(_) => {}
             }
@@ -76,69 +78,74 @@ fn order(path: &Path, scripts: &[Script], verdict: &mut Verdict) {
     }
 }
 
-fn shape(path: &Path, spec: &DatabaseMigrationSpec, script: &Script, verdict: &mut Verdict) {
+fn shape(path: &Path, spec: &DatabaseMigrationSpec, script: &Script, validation: &mut Validation) {
     let transaction = script.transaction.unwrap_or_default();
     if script.idempotent == Some(true) && transaction != Transaction::None {
-        verdict.deny(Fault::forbidden(path.at("idempotent"), "goes with transaction None alone"));
+        validation.reject(FieldError::forbidden(path.at("idempotent"), "goes with transaction None alone"));
     }
     if script.kind == ScriptKind::Check && script.down.is_some() {
         let detail = "a Check changes nothing that could be taken back";
-        verdict.deny(Fault::forbidden(path.at("down"), detail));
+        validation.reject(FieldError::forbidden(path.at("down"), detail));
     }
     if spec.mode == Some(Mode::Rehearse) && transaction == Transaction::None {
         let detail = "mode Rehearse rolls back, which a script with transaction None cannot";
-        verdict.deny(Fault::forbidden(path.at("transaction"), detail));
+        validation.reject(FieldError::forbidden(path.at("transaction"), detail));
     }
     let pinned = spec.accept_checksums.as_ref().and_then(|accepted| accepted.get(&script.id));
     if let (Some(pin), Some(accepted)) = (&script.checksum, pinned)
         && pin != accepted
     {
         let detail = "must be the checksum of the script: acceptChecksums has another one";
-        verdict.deny(Fault::invalid(path.at("checksum"), pin, detail));
+        validation.reject(FieldError::invalid(path.at("checksum"), pin, detail));
     }
 }
 
-fn judge_source(path: &Path, source: &Source, namespace: Option<&str>, verdict: &mut Verdict) {
+fn validate_source(path: &Path, source: &Source, namespace: Option<&str>, validation: &mut Validation) {
     let given =
         [source.inline.is_some(), source.config_map_key_ref.is_some(), source.secret_key_ref.is_some()];
     match given.into_iter().filter(|given| *given).count() {
         1 => {}
         0 => {
             let detail = "exactly one of inline, configMapKeyRef and secretKeyRef is required";
-            verdict.deny(Fault::required(path.clone(), detail));
+            validation.reject(FieldError::required(path.clone(), detail));
         }
         _ => {
             let detail = "exactly one of inline, configMapKeyRef and secretKeyRef may be given";
-            verdict.deny(Fault::forbidden(path.clone(), detail));
+            validation.reject(FieldError::forbidden(path.clone(), detail));
         }
     }
     if let Some(text) = &source.inline {
         let path = path.at("inline");
         if text.trim().is_empty() {
-            verdict.deny(Fault::required(path, "must have a statement"));
+            validation.reject(FieldError::required(path, "must have a statement"));
         } else if text.contains('\0') {
-            verdict.deny(Fault::forbidden(path, "must not have a NUL character"));
+            validation.reject(FieldError::forbidden(path, "must not have a NUL character"));
         }
     }
     let references =
         [("configMapKeyRef", &source.config_map_key_ref), ("secretKeyRef", &source.secret_key_ref)];
     for (field, reference) in references.into_iter().filter_map(|(field, one)| Some((field, one.as_ref()?))) {
-        judge_reference(&path.at(field), reference, namespace, verdict);
+        validate_reference(&path.at(field), reference, namespace, validation);
     }
 }
 
-fn judge_reference(path: &Path, reference: &KeyReference, namespace: Option<&str>, verdict: &mut Verdict) {
+fn validate_reference(
+    path: &Path,
+    reference: &KeyReference,
+    namespace: Option<&str>,
+    validation: &mut Validation,
+) {
     if let Err(detail) = name::dns_1123_subdomain(&reference.name) {
-        verdict.deny(Fault::invalid(path.at("name"), &reference.name, detail));
+        validation.reject(FieldError::invalid(path.at("name"), &reference.name, detail));
     }
     if matches!(reference.key.as_str(), "." | "..") {
-        verdict.deny(Fault::invalid(path.at("key"), &reference.key, "must be a key of it"));
+        validation.reject(FieldError::invalid(path.at("key"), &reference.key, "must be a key of it"));
     }
     if let (Some(given), Some(own)) = (&reference.namespace, namespace)
         && given != own
     {
         let detail = format!("must be {own}, the namespace of this object");
-        verdict.deny(Fault::invalid(path.at("namespace"), given, detail));
+        validation.reject(FieldError::invalid(path.at("namespace"), given, detail));
     }
 }
 
@@ -148,28 +155,28 @@ fn statements(
     spec: &DatabaseMigrationSpec,
     script: &Script,
     read: &[Read],
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
     let transaction = script.transaction.unwrap_or_default();
     if read.is_empty() {
-        verdict.deny(Fault::required(path.clone(), "must have a statement"));
+        validation.reject(FieldError::required(path.clone(), "must have a statement"));
     }
     for one in read {
         let verb = &one.verb;
         if one.controls_transaction {
             let detail = format!("{verb}: a script must not begin or end transactions itself");
-            verdict.deny(Fault::forbidden(path.clone(), detail));
+            validation.reject(FieldError::forbidden(path.clone(), detail));
         } else if one.needs_none && transaction == Transaction::Required {
             let detail = format!(
                 "{verb} cannot run in a transaction: it needs transaction None, in a script of its own"
             );
-            verdict.deny(Fault::forbidden(path.clone(), detail));
+            validation.reject(FieldError::forbidden(path.clone(), detail));
         }
     }
     // MySQL and MariaDB commit at each change of a table, so that their scripts go statement by statement anyway.
     let by_statement = matches!(spec.database.engine, Engine::MySQL | Engine::MariaDB);
     if transaction == Transaction::None && read.len() > 1 && !by_statement {
         let detail = format!("must have one statement with transaction None, has {}", read.len());
-        verdict.deny(Fault::forbidden(path.clone(), detail));
+        validation.reject(FieldError::forbidden(path.clone(), detail));
     }
 }

@@ -19,7 +19,7 @@ fn object(change: &Value) -> Value {
 }
 
 fn faults(change: &Value) -> Vec<String> {
-    validate(&object(change), None).faults.iter().map(ToString::to_string).collect()
+    validate(&object(change), None).errors.iter().map(ToString::to_string).collect()
 }
 
 fn script(script: &Value) -> Vec<String> {
@@ -40,7 +40,7 @@ fn tells(told: &[String], field: &str, part: &str) {
 
 #[test]
 fn a_sound_object_is_accepted_in_silence() {
-    assert_eq!(validate(&object(&json!({})), None), Verdict::default());
+    assert_eq!(validate(&object(&json!({})), None), Validation::default());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn update(change: &Value, applied: &Value) -> Vec<String> {
     let old = object(&json!({"status": {"appliedCount": 1, "applied": applied}}));
     let mut new = old.clone();
     json_patch::merge(&mut new, change);
-    validate(&new, Some(&old)).faults.iter().map(ToString::to_string).collect()
+    validate(&new, Some(&old)).errors.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn protected(status: &Value, ids: &[&str]) -> Vec<bool> {
     let is_denied = |at: usize| {
         let mut new = old.clone();
         new["spec"]["scripts"][at]["up"]["inline"] = "DROP TABLE a".into();
-        !validate(&new, Some(&old)).faults.is_empty()
+        !validate(&new, Some(&old)).errors.is_empty()
     };
     (0..ids.len()).map(is_denied).collect()
 }
@@ -217,7 +217,7 @@ fn an_applied_text_may_lie_elsewhere() {
             let applied = json!([{"id": "1", "checksum": sum}]);
             object(&json!({"spec": {"scripts": scripts}, "status": {"appliedCount": 1, "applied": applied}}))
         };
-        let faults = validate(&object(to), Some(&object(from))).faults;
+        let faults = validate(&object(to), Some(&object(from))).errors;
         faults.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let generated = |hash: &str| json!({"configMapKeyRef": {"name": format!("sql-{hash}"), "key": "1"}});
@@ -230,7 +230,7 @@ fn an_applied_text_may_lie_elsewhere() {
 }
 
 #[test]
-fn what_is_risky_is_told_once() {
+fn what_is_risky_is_reported_once() {
     let risky = json!({"spec": {"database": {"host": "pgbouncer", "tls": {"mode": "Disable"}}, "scripts": [
         {"id": "1", "kind": "Schema", "up": {"inline": "DROP TABLE a; FROBNICATE"}}]}});
     let told = warnings(&risky);

@@ -1,31 +1,31 @@
-//! What may become of a DatabaseMigration that is there, once it has applied something.
+//! Which changes of a DatabaseMigration are allowed once it has applied something.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::api::checksum::checksum;
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigrationSpec, DatabaseMigrationStatus, History, Script, Source,
 };
 
 const IMMUTABLE: &str = "is immutable once a script is applied: make a new object";
 
-pub(super) fn judge(
+pub(super) fn validate(
     new: &DatabaseMigrationSpec,
     old: &DatabaseMigrationSpec,
     status: &DatabaseMigrationStatus,
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
     let is_applied = status.applied_count.unwrap_or_default() > 0;
     if !is_applied {
         return;
     }
-    judge_place(&new.database, &old.database, verdict);
-    judge_history(new.history.as_ref(), old.history.as_ref(), verdict);
-    judge_applied(new, old, status, verdict);
+    validate_place(&new.database, &old.database, validation);
+    validate_history(new.history.as_ref(), old.history.as_ref(), validation);
+    validate_applied(new, old, status, validation);
 }
 
-fn judge_place(new: &Database, old: &Database, verdict: &mut Verdict) {
+fn validate_place(new: &Database, old: &Database, validation: &mut Validation) {
     let path = Path::spec().at("database");
     let changed = [
         ("engine", new.engine != old.engine),
@@ -35,11 +35,11 @@ fn judge_place(new: &Database, old: &Database, verdict: &mut Verdict) {
         ("file", new.file != old.file),
     ];
     for (field, _) in changed.into_iter().filter(|(_, changed)| *changed) {
-        verdict.deny(Fault::forbidden(path.at(field), IMMUTABLE));
+        validation.reject(FieldError::forbidden(path.at(field), IMMUTABLE));
     }
 }
 
-fn judge_history(new: Option<&History>, old: Option<&History>, verdict: &mut Verdict) {
+fn validate_history(new: Option<&History>, old: Option<&History>, validation: &mut Validation) {
     let (new, old) = (new.cloned().unwrap_or_default(), old.cloned().unwrap_or_default());
     let path = Path::spec().at("history");
     let changed = [
@@ -48,17 +48,17 @@ fn judge_history(new: Option<&History>, old: Option<&History>, verdict: &mut Ver
         ("series", new.series != old.series),
     ];
     for (field, _) in changed.into_iter().filter(|(_, changed)| *changed) {
-        verdict.deny(Fault::forbidden(path.at(field), IMMUTABLE));
+        validation.reject(FieldError::forbidden(path.at(field), IMMUTABLE));
     }
 }
 
 /// An applied script stays as it was applied. A text in a ConfigMap or a Secret may be another one, or another one's
 /// name: the run compares the checksums.
-fn judge_applied(
+fn validate_applied(
     new: &DatabaseMigrationSpec,
     old: &DatabaseMigrationSpec,
     status: &DatabaseMigrationStatus,
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
     let path = Path::spec().at("scripts");
     let now: BTreeMap<&str, (usize, &Script)> =
@@ -69,7 +69,7 @@ fn judge_applied(
         let id = &before.id;
         let Some((at, script)) = now.get(id.as_str()) else {
             let detail = format!("script {id} is applied and cannot be removed: append a new script");
-            verdict.deny(Fault::forbidden(path.clone(), detail));
+            validation.reject(FieldError::forbidden(path.clone(), detail));
             continue;
         };
         let changed = [
@@ -79,12 +79,12 @@ fn judge_applied(
         ];
         for (field, _) in changed.into_iter().filter(|(_, changed)| *changed) {
             let detail = format!("script {id} is applied and cannot be changed: append a new script");
-            verdict.deny(Fault::forbidden(path.index(*at).at(field), detail));
+            validation.reject(FieldError::forbidden(path.index(*at).at(field), detail));
         }
     }
 }
 
-/// Whether an applied text is another one now, as far as the object tells.
+/// Whether an applied text has changed, as far as the object shows.
 fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     match (&now.inline, applied) {
         (Some(inline), Some(applied)) => checksum(inline.as_bytes()) != applied,
@@ -93,7 +93,7 @@ fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     }
 }
 
-/// What is applied, as far as the status tells: it lists the newest, with their checksums.
+/// What is applied, as far as the status shows: it lists the newest, with their checksums.
 struct Applied<'a> {
     listed: HashMap<&'a str, Option<&'a str>>,
     others: HashSet<&'a str>,

@@ -1,4 +1,4 @@
-//! What is done for an object that is being deleted, and has no run. Pure.
+//! Decides what to do for an object that is being deleted and has no run. Pure.
 //!
 //! Guarantees: nothing is taken back by texts of which it is not known that they were applied, unless what the scripts
 //! come from is there and says so; nor by scripts that need an approval and have none.

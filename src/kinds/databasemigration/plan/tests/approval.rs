@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nothing_is_run_that_nobody_has_approved() {
+fn nothing_is_run_without_approval() {
     let mut cluster = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
     cluster.settle();
     assert_eq!(cluster.last_purpose(), Purpose::Plan);
@@ -119,12 +119,12 @@ fn another_run_that_is_asked_for_is_one_of_what_was_approved() {
 }
 
 #[test]
-fn what_an_edit_of_the_object_or_a_failure_asks_for_has_to_be_approved_anew() {
+fn what_an_edit_of_the_object_or_a_failure_asks_for_has_to_be_approved_again() {
     let (mut cluster, _) = approved();
     let mut scripts = json!(cluster.object.spec.scripts);
     scripts[0]["up"]["inline"] = json!("CREATE TABLE other (b int)");
     cluster.edit(&json!({"spec": {"scripts": scripts}}));
-    assert!(!is_said_to_be_approved(&cluster.settle()), "nobody has seen that text");
+    assert!(!is_said_to_be_approved(&cluster.settle()), "that text was not approved");
     base_is_ready(&mut cluster);
     assert_eq!(cluster.last_purpose(), Purpose::Plan, "another text of its own is another plan");
 
@@ -160,7 +160,7 @@ fn a_plan_that_was_not_made_is_nothing_to_approve() {
 }
 
 #[test]
-fn whoever_names_another_config_map_means_its_texts() {
+fn another_config_map_means_other_texts() {
     let (mut cluster, _) = approved();
     let mut scripts = json!(cluster.object.spec.scripts);
     scripts[1]["up"]["configMapKeyRef"]["name"] = json!("sql-2");

@@ -57,7 +57,7 @@ pub fn applied(change: &Value) -> Cluster {
 const DELETED: &str = "2026-11-24T12:00:00Z";
 
 #[test]
-fn nothing_is_taken_back_by_scripts_that_nobody_has_approved() {
+fn nothing_is_rolled_back_by_scripts_without_approval() {
     let mut cluster = applied(&json!({"approval": {"required": true}}));
     let edited = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP ALL".to_vec())];
     cluster.observed.sources.insert("sql".to_owned(), edited.into());
@@ -140,7 +140,7 @@ fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
 }
 
 #[test]
-fn what_a_run_may_have_applied_that_nobody_saw_is_taken_back() {
+fn what_an_unobserved_run_may_have_applied_is_rolled_back() {
     let mut cluster = Cluster::new(&json!({"spec": with_down()}));
     let texts = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP".to_vec())];
     cluster.observed.sources.insert("sql".to_owned(), texts.into());

@@ -38,7 +38,7 @@ fn what_is_run_is_what_was_planned_whatever_becomes_of_the_source() {
     cluster.settle();
     assert!(cluster.created.len() == 1 && cluster.created[0] != old, "{:?}", cluster.created);
     cluster.end_as(|_| ());
-    assert!(!cluster.observed.snapshots.contains_key(&old), "nobody reads it");
+    assert!(!cluster.observed.snapshots.contains_key(&old), "no run reads it");
     // An edit while a run is under way is planned after it.
     cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
     cluster.settle();
@@ -113,7 +113,7 @@ fn what_is_missing_or_pinned_otherwise_is_named_and_nothing_is_run() {
     cluster.edit(&json!({"spec": {"scripts": [{"id": "1", "kind": "Schema", "up": {"inline": " ".repeat(1_000_001)}}]}}));
     is(&cluster.settle(), Phase::Blocked, "False", "ScriptsTooLarge");
     assert!(cluster.created.is_empty());
-    let faults = vec![Fault::required(Path::spec(), "x")];
+    let faults = vec![FieldError::required(Path::spec(), "x")];
     let invalid = Spec::resolve(&cluster.object, faults);
     let plan = super::plan(&invalid, &cluster.observed);
     is(&plan, Phase::Pending, "False", "SpecInvalid");

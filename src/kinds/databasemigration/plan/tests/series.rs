@@ -38,7 +38,7 @@ fn the_oldest_goes_on_and_no_other() {
 }
 
 #[test]
-fn a_run_is_seen_to_its_end_and_a_deletion_is_held_up_by_nobody() {
+fn a_run_is_followed_to_its_end_and_nothing_holds_up_a_deletion() {
     let mut cluster = cluster();
     cluster.settle();
     cluster.observed.peers = vec![older()];

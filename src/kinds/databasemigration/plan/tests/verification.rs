@@ -51,7 +51,7 @@ fn a_success_is_looked_at_each_day_and_stays_one_meanwhile() {
 }
 
 #[test]
-fn what_is_missing_in_the_history_is_told_and_applied_only_when_a_person_asks() {
+fn what_is_missing_in_the_history_is_reported_and_applied_only_when_a_person_asks() {
     let mut cluster = looking();
     let plan = cluster.end(read(1, &["002"]));
     is(&plan, Phase::Blocked, "False", "HistoryDiverged");
@@ -70,7 +70,7 @@ fn what_is_missing_in_the_history_is_told_and_applied_only_when_a_person_asks() 
 }
 
 #[test]
-fn a_script_that_was_edited_behind_our_back_is_told() {
+fn a_script_that_was_edited_behind_our_back_is_reported() {
     let mut cluster = looking();
     let plan = cluster.end_as(blocked(result::BlockedReason::ChecksumMismatch, "edited"));
     is(&plan, Phase::Blocked, "False", "ChecksumMismatch");

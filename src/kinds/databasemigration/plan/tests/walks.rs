@@ -294,7 +294,7 @@ fn sound(seed: u64, planner: Planner) {
     );
     assert!(
         spec.approval.is_none() || !walk.world.approved.is_empty(),
-        "seed {seed}: what nobody has approved was run"
+        "seed {seed}: a run without approval"
     );
     walk.delete();
     let reverts = spec.deletion_policy == DeletionPolicy::Revert;

@@ -1,4 +1,4 @@
-//! What a script leaves in its session, taken back.
+//! Resets what a script leaves in its session.
 //!
 //! Guarantees: the next script, and what gatehouse itself writes, find a session as the server gives it to any client. MySQL
 //! and MariaDB take nothing back by a statement (variables, the database that USE turned to, temporary tables), so that there
@@ -35,7 +35,7 @@ impl Connection {
         if self.engine() != Engine::PostgreSQL {
             return Ok(());
         }
-        // Notices may quote rows, and nobody reads them. What stands between forgets a connection on which nothing is sent
+        // Notices may quote rows, and are not read. What stands between forgets a connection on which nothing is sent
         // while a statement takes long: the server sends what keeps it.
         self.control(RESET).await?;
         // A server that knows it ends what runs for a client that is gone: from PostgreSQL 14 on, and not on every

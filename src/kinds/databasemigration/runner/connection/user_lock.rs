@@ -39,7 +39,8 @@ pub(in super::super) async fn let_go(connection: &mut Connection, half: &str) ->
     connection.rows(sql, &[Value::Text(half)]).await.map(|_| ())
 }
 
-/// Passes a lock on from one session to another, so that nobody gets it in between. After a failure neither has all of it.
+/// Passes a lock on from one session to another, so that no other session gets it in between. After a failure neither
+/// has all of it.
 pub(super) async fn pass(
     lock_names: &LockNames,
     from: &mut Connection,

@@ -1,4 +1,4 @@
-//! What MySQL and MariaDB say failed. Both have the numbers in common up to 1999; later ones are each its own.
+//! Errors of MySQL and MariaDB. Both have the numbers in common up to 1999; later ones are each its own.
 
 use sqlx::mysql::MySqlDatabaseError;
 

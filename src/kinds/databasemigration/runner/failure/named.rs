@@ -33,7 +33,7 @@ pub(super) fn without_values(said: &str, quote: char) -> String {
             |(first, last)| vec![&said[..first], &said[first + 1..last], &said[last + 1..]],
         );
     }
-    // In another language, with other quotes, it cannot be told what is a name.
+    // In another language, with other quotes, names cannot be recognized.
     if !parts.iter().step_by(2).all(|part| part.is_ascii()) {
         return "the server refused the statement".to_owned();
     }

@@ -1,4 +1,4 @@
-//! What PostgreSQL says failed.
+//! Errors of PostgreSQL.
 
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 

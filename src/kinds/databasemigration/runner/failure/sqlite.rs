@@ -1,4 +1,4 @@
-//! What SQLite says failed.
+//! Errors of SQLite.
 
 use sqlx::error::DatabaseError as _;
 use sqlx::sqlite::SqliteError;
@@ -37,7 +37,7 @@ fn told(code: i32, said: &str) -> (Class, String) {
 
 const REFUSED: &str = "the statement was refused";
 
-/// What is said of objects, with their names where they look like names.
+/// Messages about objects, with their names where they look like names.
 fn about_objects(said: &str) -> Option<String> {
     let begins = ["no such table: ", "no such column: ", "no such index: ", "duplicate column name: "];
     if let Some((begin, rest)) = begins.iter().find_map(|begin| Some((begin, said.strip_prefix(begin)?))) {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-const OWN: Own<'static> = Own { pod: "pod", template: "3.6.16-1", cluster: "cluster", is_in_memory: false };
+const OWN: PodIdentity<'static> =
+    PodIdentity { pod: "pod", template: "3.6.16-1", cluster: "cluster", is_in_memory: false };
 
 fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
     Entry {
@@ -16,7 +17,7 @@ fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
 }
 
 fn marked(stage: Stage, data: Data) -> Volume {
-    let mark = Mark {
+    let marker = Marker {
         volume: "claim".to_owned(),
         cluster: "cluster".to_owned(),
         member: None,
@@ -24,22 +25,22 @@ fn marked(stage: Stage, data: Data) -> Volume {
         stage,
         forced: None,
     };
-    Volume { mark: Some(mark), data }
+    Volume { marker: Some(marker), data }
 }
 
-fn altered(stage: Stage, data: Data, alter: impl Fn(&mut Mark)) -> Volume {
+fn altered(stage: Stage, data: Data, alter: impl Fn(&mut Marker)) -> Volume {
     let mut volume = marked(stage, data);
-    volume.mark.iter_mut().for_each(alter);
+    volume.marker.iter_mut().for_each(alter);
     volume
 }
 
 fn empty() -> Volume {
-    Volume { mark: None, data: Data::Empty }
+    Volume { marker: None, data: Data::Empty }
 }
 
 /// The states of a volume, by what follows for those who may begin (Seed, Join) and those who go on (Run, Force).
 fn states() -> Vec<(&'static str, Volume, &'static str, &'static str)> {
-    let other_member = |mark: &mut Mark| mark.member = Some("b2".to_owned());
+    let other_member = |marker: &mut Marker| marker.member = Some("b2".to_owned());
     vec![
         ("never used", empty(), "begin", "DataLost"),
         ("begun", marked(Stage::Begun, Data::Empty), "begin", "DataLost"),
@@ -49,18 +50,23 @@ fn states() -> Vec<(&'static str, Volume, &'static str, &'static str)> {
         ("started and written", marked(Stage::Started, Data::Log), "start", "start"),
         ("written", marked(Stage::Written, Data::Log), "start", "start"),
         ("written, log gone", marked(Stage::Written, Data::Folder), "DataLost", "DataLost"),
-        ("written, all gone but the mark", marked(Stage::Written, Data::Empty), "DataLost", "DataLost"),
-        ("a folder of nobody", Volume { mark: None, data: Data::Folder }, "DataForeign", "DataForeign"),
-        ("data of nobody", Volume { mark: None, data: Data::Log }, "DataForeign", "DataForeign"),
+        ("written, all gone but the marker", marked(Stage::Written, Data::Empty), "DataLost", "DataLost"),
+        (
+            "a folder without a marker",
+            Volume { marker: None, data: Data::Folder },
+            "DataForeign",
+            "DataForeign",
+        ),
+        ("data without a marker", Volume { marker: None, data: Data::Log }, "DataForeign", "DataForeign"),
         (
             "of another volume",
-            altered(Stage::Written, Data::Log, |mark| mark.volume = "other".to_owned()),
+            altered(Stage::Written, Data::Log, |marker| marker.volume = "other".to_owned()),
             "DataForeign",
             "DataForeign",
         ),
         (
             "of another cluster, emptied",
-            altered(Stage::Written, Data::Empty, |mark| mark.cluster = "other".to_owned()),
+            altered(Stage::Written, Data::Empty, |marker| marker.cluster = "other".to_owned()),
             "DataForeign",
             "DataForeign",
         ),
@@ -127,14 +133,14 @@ fn who_is_not_spoken_to_waits_whatever_is_on_the_volume() {
     let other = Entry { template: "3.5.9-1".to_owned(), ..entry(Purpose::Run, None) };
     for (state, volume, ..) in states() {
         let decided = |entry| decide(Moment::First, &OWN, entry, &volume);
-        assert_eq!(decided(None), Decision::Wait(Why::Untold), "{state}");
+        assert_eq!(decided(None), Decision::Wait(Why::NoEntry), "{state}");
         assert_eq!(decided(Some(&other)), Decision::Wait(Why::OtherTemplate), "{state}");
     }
 }
 
 #[test]
 fn data_in_memory_begin_with_the_pod_whose_they_are() {
-    let own = Own { is_in_memory: true, ..OWN };
+    let own = PodIdentity { is_in_memory: true, ..OWN };
     let told = |volume: &str, purpose| Entry { volume: volume.to_owned(), ..entry(purpose, Some("pod")) };
     let decided = |entry: &Entry| word(&decide(Moment::First, &own, Some(entry), &empty()), &empty());
     assert_eq!(decided(&told("pod", Purpose::Join)), "begin");
@@ -145,12 +151,12 @@ fn data_in_memory_begin_with_the_pod_whose_they_are() {
 #[test]
 fn a_mark_never_says_less_than_before() {
     let marked_by = |entry: &Entry, volume: &Volume| match decide(Moment::First, &OWN, Some(entry), volume) {
-        Decision::Start(mark) => mark,
+        Decision::Start(marker) => marker,
         other => panic!("{other:?}"),
     };
     let join = entry(Purpose::Join, Some("pod"));
     let fresh = marked_by(&join, &empty());
-    let expected = Mark {
+    let expected = Marker {
         volume: "claim".to_owned(),
         cluster: "cluster".to_owned(),
         member: Some("a1".to_owned()),
@@ -161,7 +167,7 @@ fn a_mark_never_says_less_than_before() {
     assert_eq!(fresh, expected);
     let in_vain = marked_by(&join, &marked(Stage::Started, Data::Folder));
     assert_eq!((in_vain.stage, in_vain.pod.as_str()), (Stage::Started, "before"));
-    let named = altered(Stage::Started, Data::Log, |mark| mark.member = Some("a1".to_owned()));
+    let named = altered(Stage::Started, Data::Log, |marker| marker.member = Some("a1".to_owned()));
     let nameless = Entry { member: None, ..entry(Purpose::Run, None) };
     let written = marked_by(&nameless, &named);
     assert_eq!((written.stage, written.member.as_deref()), (Stage::Written, Some("a1")));
@@ -169,8 +175,8 @@ fn a_mark_never_says_less_than_before() {
 
 #[test]
 fn a_mark_is_read_as_it_was_written() {
-    let Volume { mark: Some(mark), .. } = marked(Stage::Written, Data::Log) else { unreachable!() };
-    let text = serde_json::to_string(&mark).unwrap();
+    let Volume { marker: Some(marker), .. } = marked(Stage::Written, Data::Log) else { unreachable!() };
+    let text = serde_json::to_string(&marker).unwrap();
     assert_eq!(text, r#"{"volume":"claim","cluster":"cluster","pod":"before","stage":"Written"}"#);
-    assert_eq!(serde_json::from_str::<Mark>(&text).unwrap(), mark);
+    assert_eq!(serde_json::from_str::<Marker>(&text).unwrap(), marker);
 }

@@ -1,4 +1,4 @@
-//! How etcd itself is set up, and the care it gets.
+//! The options of etcd, and its maintenance.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The pods of the members: their image, and what is laid over them.
+//! The pods of the members: their image, and overrides.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What the operator has seen. Words in it come from [`super::super::status`]; they are text here, so that an older
-//! release reads what a newer one wrote.
+//! The status as the operator writes it. Words in it come from [`super::super::status`]; they are text here, so that an
+//! older release reads what a newer one wrote.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;

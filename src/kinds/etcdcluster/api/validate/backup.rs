@@ -1,10 +1,10 @@
-//! Backups, where they go, and what is not supported of them.
+//! Validates backups and their destinations.
 
 use super::super::rules;
 use super::super::v1::{Backup, Destination};
 use super::Cluster;
 use crate::api::cron::Schedule;
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::api::{name, time_zone};
 
 /// Backups closer together than this, in minutes, load the cluster for little gain.
@@ -12,56 +12,61 @@ const USUAL_MINUTES: u32 = 5;
 /// Fewer backups than this leave little choice when one turns out to hold the mistake.
 const USUAL_KEEP_LAST: i32 = 3;
 
-pub fn judge(cluster: &Cluster<'_>, verdict: &mut Verdict) {
+pub fn validate(cluster: &Cluster<'_>, validation: &mut Validation) {
     if let Some(backup) = &cluster.spec.backup {
-        judge_backup(backup, cluster.name, &Path::spec().at("backup"), verdict);
+        validate_backup(backup, cluster.name, &Path::spec().at("backup"), validation);
     }
     if cluster.spec.restore.is_some() {
-        unsupported(Path::spec().at("restore"), verdict);
+        unsupported(Path::spec().at("restore"), validation);
     }
 }
 
-fn judge_backup(backup: &Backup, cluster: &str, path: &Path, verdict: &mut Verdict) {
+fn validate_backup(backup: &Backup, cluster: &str, path: &Path, validation: &mut Validation) {
     if let Some(text) = &backup.schedule {
         match Schedule::parse(text) {
             Ok(schedule) if schedule.shortest_interval() < USUAL_MINUTES => {
-                verdict.warn(format!("spec.backup.schedule: more often than every {USUAL_MINUTES} minutes"));
+                validation
+                    .warn(format!("spec.backup.schedule: more often than every {USUAL_MINUTES} minutes"));
             }
             Ok(_) => {}
-            Err(error) => verdict.deny(Fault::invalid(path.at("schedule"), text, error.to_string())),
+            Err(error) => {
+                validation.reject(FieldError::invalid(path.at("schedule"), text, error.to_string()));
+            }
         }
     }
     if let Some(zone) = &backup.time_zone {
         if let Err(error) = time_zone::find(zone) {
-            verdict.deny(Fault::invalid(path.at("timeZone"), zone, error.to_string()));
+            validation.reject(FieldError::invalid(path.at("timeZone"), zone, error.to_string()));
         } else if backup.schedule.is_none() {
-            verdict.warn("spec.backup.timeZone: has no effect without spec.backup.schedule");
+            validation.warn("spec.backup.timeZone: has no effect without spec.backup.schedule");
         }
     }
     match &backup.destination {
-        Some(destination) => judge_destination(destination, cluster, &path.at("destination"), verdict),
+        Some(destination) => validate_destination(destination, cluster, &path.at("destination"), validation),
         None if backup.schedule.is_some() => {
-            verdict
-                .deny(Fault::required(path.at("destination"), "a schedule needs a place that backups go to"));
+            validation.reject(FieldError::required(
+                path.at("destination"),
+                "a schedule needs a place that backups go to",
+            ));
         }
         None if backup.before_upgrade == Some(true) => {
-            verdict.deny(Fault::required(
+            validation.reject(FieldError::required(
                 path.at("destination"),
                 "beforeUpgrade needs a place that backups go to",
             ));
         }
         None => {}
     }
-    judge_retention(backup, &path.at("retention"), verdict);
+    validate_retention(backup, &path.at("retention"), validation);
 }
 
-fn judge_retention(backup: &Backup, path: &Path, verdict: &mut Verdict) {
+fn validate_retention(backup: &Backup, path: &Path, validation: &mut Validation) {
     let Some(retention) = &backup.retention else { return };
     if let Some(count) = retention.keep_last {
         if count < 1 {
-            verdict.deny(Fault::invalid(path.at("keepLast"), count, "must be at least 1"));
+            validation.reject(FieldError::invalid(path.at("keepLast"), count, "must be at least 1"));
         } else if count < USUAL_KEEP_LAST {
-            verdict.warn(format!(
+            validation.warn(format!(
                 "spec.backup.retention.keepLast: fewer than {USUAL_KEEP_LAST} leave little choice"
             ));
         }
@@ -72,30 +77,30 @@ fn judge_retention(backup: &Backup, path: &Path, verdict: &mut Verdict) {
             Ok(_) => "must be longer than nothing, such as 720h".to_owned(),
             Err(error) => error.to_string(),
         };
-        verdict.deny(Fault::invalid(path.at("maxAge"), age.as_str(), detail));
+        validation.reject(FieldError::invalid(path.at("maxAge"), age.as_str(), detail));
     }
 }
 
-fn judge_destination(destination: &Destination, cluster: &str, path: &Path, verdict: &mut Verdict) {
+fn validate_destination(destination: &Destination, cluster: &str, path: &Path, validation: &mut Validation) {
     let stores = [("s3", &destination.s3), ("gcs", &destination.gcs), ("azure", &destination.azure)];
     for (field, _) in stores.iter().filter(|(_, store)| store.is_some()) {
-        unsupported(path.at(*field), verdict);
+        unsupported(path.at(*field), validation);
     }
     let path = path.at("persistentVolumeClaim");
     let Some(claim) = &destination.persistent_volume_claim else {
         if stores.iter().all(|(_, store)| store.is_none()) {
-            verdict.deny(Fault::required(path, "the volume that backups go to"));
+            validation.reject(FieldError::required(path, "the volume that backups go to"));
         }
         return;
     };
     if let Err(detail) = name::dns_1123_subdomain(&claim.claim_name) {
-        verdict.deny(Fault::invalid(path.at("claimName"), &claim.claim_name, detail));
+        validation.reject(FieldError::invalid(path.at("claimName"), &claim.claim_name, detail));
     } else if is_members(&claim.claim_name, cluster) {
         let detail = "must not be the claim of a member: backups would fill its volume, and go with it";
-        verdict.deny(Fault::invalid(path.at("claimName"), &claim.claim_name, detail));
+        validation.reject(FieldError::invalid(path.at("claimName"), &claim.claim_name, detail));
     }
     if let Some(given) = &claim.path {
-        judge_path(given, path.at("path"), verdict);
+        validate_path(given, path.at("path"), validation);
     }
 }
 
@@ -106,13 +111,13 @@ fn is_members(claim: &str, cluster: &str) -> bool {
     number.is_some_and(|text| text.parse::<u32>().is_ok_and(|number| number.to_string() == text))
 }
 
-/// What this release cannot do is refused, so that nobody waits for it.
-fn unsupported(path: Path, verdict: &mut Verdict) {
-    verdict.deny(Fault::forbidden(path, rules::UNSUPPORTED.1));
+/// What this release cannot do is refused, so that users do not wait for it.
+fn unsupported(path: Path, validation: &mut Validation) {
+    validation.reject(FieldError::forbidden(path, rules::UNSUPPORTED.1));
 }
 
 /// A relative path that stays below where it starts.
-fn judge_path(given: &str, path: Path, verdict: &mut Verdict) {
+fn validate_path(given: &str, path: Path, validation: &mut Validation) {
     let detail = if given.starts_with('/') {
         "must be relative: without a slash at its beginning"
     } else if given.split('/').any(|segment| segment == "..") {
@@ -122,5 +127,5 @@ fn judge_path(given: &str, path: Path, verdict: &mut Verdict) {
     } else {
         return;
     };
-    verdict.deny(Fault::invalid(path, given, detail));
+    validation.reject(FieldError::invalid(path, given, detail));
 }

@@ -1,4 +1,4 @@
-//! Names: of the cluster, of what it refers to, and of what is laid over its pods.
+//! Validates names: of the cluster, of objects that it refers to, and in overrides of its pods.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::super::rules;
 use super::super::v1::{ClientService, EtcdClusterSpec, Image, Pod};
 use super::Cluster;
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::api::{dns, name};
 
 /// Longest name of a cluster. Its CronJob is `<name>-backup`, and a CronJob's name has at most 52 characters, because
@@ -21,28 +21,28 @@ const GRACE_SECONDS: RangeInclusive<i64> = 10..=3600;
 const OWN_LABELS: &[&str] =
     &["app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"];
 
-pub fn judge(cluster: &Cluster, verdict: &mut Verdict) {
+pub fn validate(cluster: &Cluster, validation: &mut Validation) {
     match cluster.generate_name {
-        Some(base) => judge_base(base, verdict),
-        None => judge_name(cluster.name, verdict),
+        Some(base) => validate_base(base, validation),
+        None => validate_name(cluster.name, validation),
     }
-    judge_references(&cluster.spec, verdict);
+    validate_references(&cluster.spec, validation);
     if let Some(service) = &cluster.spec.client_service {
-        judge_service(service, &Path::spec().at("clientService"), verdict);
+        validate_service(service, &Path::spec().at("clientService"), validation);
     }
     if let Some(pod) = &cluster.spec.pod {
-        judge_pod(pod, &Path::spec().at("pod"), verdict);
+        validate_pod(pod, &Path::spec().at("pod"), validation);
     }
 }
 
-fn judge_name(given: &str, verdict: &mut Verdict) {
+fn validate_name(given: &str, validation: &mut Validation) {
     let path = Path::metadata().at("name");
     if given.is_empty() {
-        verdict.deny(Fault::required(path, "name or generateName is needed"));
+        validation.reject(FieldError::required(path, "name or generateName is needed"));
     } else if let Err(detail) = name::dns_1035_label(given) {
-        verdict.deny(Fault::invalid(path, given, detail));
+        validation.reject(FieldError::invalid(path, given, detail));
     } else if given.len() > LONGEST {
-        verdict.deny(Fault::invalid(
+        validation.reject(FieldError::invalid(
             path,
             given,
             format!("must have at most {LONGEST} characters, so that the names made of it fit"),
@@ -51,7 +51,7 @@ fn judge_name(given: &str, verdict: &mut Verdict) {
 }
 
 /// What the API server appends are five letters or digits (apiserver, `pkg/storage/names`).
-fn judge_base(base: &str, verdict: &mut Verdict) {
+fn validate_base(base: &str, validation: &mut Validation) {
     const APPENDED: &str = "bcdfg";
     let path = Path::metadata().at("name");
     let longest = LONGEST - APPENDED.len();
@@ -59,31 +59,31 @@ fn judge_base(base: &str, verdict: &mut Verdict) {
         let detail = format!(
             "metadata.generateName must have at most {longest} characters, so that the names made of it fit"
         );
-        verdict.deny(Fault::invalid(path, base, detail));
+        validation.reject(FieldError::invalid(path, base, detail));
     } else if let Err(detail) = name::dns_1035_label(&format!("{base}{APPENDED}")) {
-        verdict.deny(Fault::invalid(path, base, format!("metadata.generateName {detail}")));
+        validation.reject(FieldError::invalid(path, base, format!("metadata.generateName {detail}")));
     }
 }
 
-fn judge_references(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+fn validate_references(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let Some(image) = &spec.image else { return };
     let path = Path::spec().at("image");
     if let Some(repository) = &image.repository
         && !is_repository(repository)
     {
-        verdict.deny(Fault::invalid(
+        validation.reject(FieldError::invalid(
             path.at("repository"),
             repository,
             "must be a repository without tag and digest, such as quay.io/coreos/etcd",
         ));
     }
-    judge_pull_secrets(image, &path.at("pullSecrets"), verdict);
+    validate_pull_secrets(image, &path.at("pullSecrets"), validation);
 }
 
-fn judge_pull_secrets(image: &Image, path: &Path, verdict: &mut Verdict) {
+fn validate_pull_secrets(image: &Image, path: &Path, validation: &mut Validation) {
     for (index, secret) in image.pull_secrets.iter().flatten().enumerate() {
         if let Err(detail) = name::dns_1123_subdomain(&secret.name) {
-            verdict.deny(Fault::invalid(path.index(index).at("name"), &secret.name, detail));
+            validation.reject(FieldError::invalid(path.index(index).at("name"), &secret.name, detail));
         }
     }
 }
@@ -105,16 +105,17 @@ const fn is_lower(one: u8) -> bool {
     one.is_ascii_lowercase() || one.is_ascii_digit()
 }
 
-fn judge_service(service: &ClientService, path: &Path, verdict: &mut Verdict) {
+fn validate_service(service: &ClientService, path: &Path, validation: &mut Validation) {
     let path = path.at("annotations");
-    judge_keys(service.annotations.as_ref(), &path, verdict);
+    validate_keys(service.annotations.as_ref(), &path, validation);
     let own = |key: &&String| key.starts_with("gatehouse.dev/");
     for key in service.annotations.iter().flat_map(BTreeMap::keys).filter(own) {
-        verdict.deny(Fault::forbidden(path.key(key), "annotations of gatehouse.dev are the operator's"));
+        validation
+            .reject(FieldError::forbidden(path.key(key), "annotations of gatehouse.dev are the operator's"));
     }
 }
 
-fn judge_pod(pod: &Pod, path: &Path, verdict: &mut Verdict) {
+fn validate_pod(pod: &Pod, path: &Path, validation: &mut Validation) {
     let named = [
         ("priorityClassName", &pod.priority_class_name),
         ("serviceAccountName", &pod.service_account_name),
@@ -125,19 +126,23 @@ fn judge_pod(pod: &Pod, path: &Path, verdict: &mut Verdict) {
         if let Some(given) = given
             && let Err(detail) = name::dns_1123_subdomain(given)
         {
-            verdict.deny(Fault::invalid(path.at(field), given, detail));
+            validation.reject(FieldError::invalid(path.at(field), given, detail));
         }
     }
-    judge_labels(pod.labels.as_ref(), &path.at("labels"), verdict);
-    judge_keys(pod.annotations.as_ref(), &path.at("annotations"), verdict);
+    validate_labels(pod.labels.as_ref(), &path.at("labels"), validation);
+    validate_keys(pod.annotations.as_ref(), &path.at("annotations"), validation);
     if let Some(seconds) = pod.termination_grace_period_seconds.filter(|given| !GRACE_SECONDS.contains(given))
     {
-        verdict.deny(Fault::invalid(path.at("terminationGracePeriodSeconds"), seconds, rules::GRACE.1));
+        validation.reject(FieldError::invalid(
+            path.at("terminationGracePeriodSeconds"),
+            seconds,
+            rules::GRACE.1,
+        ));
     }
-    dns::judge(None, pod.dns_config.as_ref(), path, verdict);
+    dns::validate(None, pod.dns_config.as_ref(), path, validation);
     for (index, variable) in pod.env.iter().flatten().enumerate() {
         if variable.name.starts_with("ETCD_") {
-            verdict.deny(Fault::forbidden(
+            validation.reject(FieldError::forbidden(
                 path.at("env").index(index).at("name"),
                 format!("{} is a flag of etcd: use spec.options", variable.name),
             ));
@@ -145,22 +150,23 @@ fn judge_pod(pod: &Pod, path: &Path, verdict: &mut Verdict) {
     }
 }
 
-fn judge_keys(map: Option<&BTreeMap<String, String>>, path: &Path, verdict: &mut Verdict) {
+fn validate_keys(map: Option<&BTreeMap<String, String>>, path: &Path, validation: &mut Validation) {
     for key in map.into_iter().flat_map(BTreeMap::keys) {
         if let Err(detail) = name::qualified_name(key) {
-            verdict.deny(Fault::invalid(path.key(key), key, detail));
+            validation.reject(FieldError::invalid(path.key(key), key, detail));
         }
     }
 }
 
-fn judge_labels(map: Option<&BTreeMap<String, String>>, path: &Path, verdict: &mut Verdict) {
-    judge_keys(map, path, verdict);
+fn validate_labels(map: Option<&BTreeMap<String, String>>, path: &Path, validation: &mut Validation) {
+    validate_keys(map, path, validation);
     for (key, value) in map.into_iter().flatten() {
         if OWN_LABELS.contains(&key.as_str()) || key.starts_with("gatehouse.dev/") {
-            verdict.deny(Fault::forbidden(path.key(key), "the operator finds the pods by this label"));
+            validation
+                .reject(FieldError::forbidden(path.key(key), "the operator finds the pods by this label"));
         }
         if let Err(detail) = name::label_value(value) {
-            verdict.deny(Fault::invalid(path.key(key), value, detail));
+            validation.reject(FieldError::invalid(path.key(key), value, detail));
         }
     }
 }

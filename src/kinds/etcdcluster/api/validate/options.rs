@@ -1,4 +1,4 @@
-//! How etcd itself is set up.
+//! Validates the options of etcd.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::super::flags::{self, Standing};
 use super::super::v1::{AutoCompaction, CompactionMode, EtcdClusterSpec, Options};
 use super::super::versions;
 use crate::api::duration;
-use crate::api::field::{Fault, Path, Rendered as _, Verdict};
+use crate::api::field::{FieldError, Path, Rendered as _, Validation};
 
 /// Etcd's own heartbeat.
 const USUAL_HEARTBEAT: Duration = Duration::from_millis(100);
@@ -19,29 +19,33 @@ const LONGEST_ELECTION: Duration = Duration::from_secs(50);
 /// Etcd refuses to start with fewer heartbeats in an election timeout.
 const LEAST_HEARTBEATS: u32 = 5;
 
-pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let Some(options) = &spec.options else { return };
     let path = Path::spec().at("options");
     if let Some(compaction) = &options.auto_compaction {
-        judge_compaction(compaction, &path.at("autoCompaction"), verdict);
+        validate_compaction(compaction, &path.at("autoCompaction"), validation);
     }
     if let Some(count) = options.snapshot_count.filter(|count| !(100..=1_000_000).contains(count)) {
-        verdict.deny(Fault::invalid(path.at("snapshotCount"), count, "must be between 100 and 1000000"));
+        validation.reject(FieldError::invalid(
+            path.at("snapshotCount"),
+            count,
+            "must be between 100 and 1000000",
+        ));
     }
-    judge_timing(options, &path, verdict);
+    validate_timing(options, &path, validation);
     let minor = spec.version.as_deref().and_then(versions::parse).map(|version| version.minor);
     if let (Some(extra), Some(minor)) = (&options.extra, minor) {
         for flag in extra.keys() {
-            judge_flag(flag, minor, path.at("extra").key(flag), verdict);
+            validate_flag(flag, minor, path.at("extra").key(flag), validation);
         }
     }
 }
 
-fn judge_compaction(compaction: &AutoCompaction, path: &Path, verdict: &mut Verdict) {
+fn validate_compaction(compaction: &AutoCompaction, path: &Path, validation: &mut Validation) {
     let path = path.at("retention");
     let mode = compaction.mode.unwrap_or(CompactionMode::Periodic);
     let Some(retention) = &compaction.retention else {
-        verdict.deny(Fault::required(path, "says how much is kept, such as 1h or 1000"));
+        validation.reject(FieldError::required(path, "says how much is kept, such as 1h or 1000"));
         return;
     };
     let shown = match retention {
@@ -67,15 +71,15 @@ fn judge_compaction(compaction: &AutoCompaction, path: &Path, verdict: &mut Verd
             "must be a number of revisions above zero, such as 1000, in mode Revision".to_owned()
         }
     };
-    verdict.deny(Fault { value: Some(shown), ..Fault::invalid(path, "", detail) });
+    validation.reject(FieldError { value: Some(shown), ..FieldError::invalid(path, "", detail) });
 }
 
-fn judge_timing(options: &Options, path: &Path, verdict: &mut Verdict) {
+fn validate_timing(options: &Options, path: &Path, validation: &mut Validation) {
     let (heartbeat_path, election_path) = (path.at("heartbeatInterval"), path.at("electionTimeout"));
     let heartbeat = options.heartbeat_interval.as_ref();
     let election = options.election_timeout.as_ref();
-    let beat = heartbeat.map(|given| whole_milliseconds(given, heartbeat_path, verdict));
-    let wait = election.map(|given| whole_milliseconds(given, election_path.clone(), verdict));
+    let beat = heartbeat.map(|given| whole_milliseconds(given, heartbeat_path, validation));
+    let wait = election.map(|given| whole_milliseconds(given, election_path.clone(), validation));
     let (Some(beat), Some(wait)) =
         (beat.unwrap_or(Some(USUAL_HEARTBEAT)), wait.unwrap_or(Some(USUAL_ELECTION)))
     else {
@@ -83,42 +87,57 @@ fn judge_timing(options: &Options, path: &Path, verdict: &mut Verdict) {
     };
     let shown = election.map_or("1s", duration::Duration::as_str);
     if wait > LONGEST_ELECTION {
-        verdict.deny(Fault::invalid(election_path, shown, "must be at most 50s"));
+        validation.reject(FieldError::invalid(election_path, shown, "must be at most 50s"));
     } else if wait < beat.saturating_mul(LEAST_HEARTBEATS) {
         let detail = format!(
             "must be at least {LEAST_HEARTBEATS} times spec.options.heartbeatInterval ({})",
             heartbeat.map_or("100ms", duration::Duration::as_str)
         );
-        verdict.deny(Fault::invalid(election_path, shown, detail));
+        validation.reject(FieldError::invalid(election_path, shown, detail));
     }
 }
 
 /// Etcd's flag counts in whole milliseconds.
-fn whole_milliseconds(given: &duration::Duration, path: Path, verdict: &mut Verdict) -> Option<Duration> {
+fn whole_milliseconds(
+    given: &duration::Duration,
+    path: Path,
+    validation: &mut Validation,
+) -> Option<Duration> {
     let detail = match given.get() {
         Ok(time) if !time.is_zero() && time.subsec_nanos() % 1_000_000 == 0 => return Some(time),
         Ok(_) => "must be a whole number of milliseconds above zero, such as 100ms".to_owned(),
         Err(error) => error.to_string(),
     };
-    verdict.deny(Fault::invalid(path, given.as_str(), detail));
+    validation.reject(FieldError::invalid(path, given.as_str(), detail));
     None
 }
 
-fn judge_flag(flag: &str, minor: u64, path: Path, verdict: &mut Verdict) {
+fn validate_flag(flag: &str, minor: u64, path: Path, validation: &mut Validation) {
     if flag.starts_with('-') {
         let bare = flag.trim_start_matches('-');
-        verdict.deny(Fault::invalid(path, flag, format!("must have no leading dashes: write {bare}")));
+        validation.reject(FieldError::invalid(
+            path,
+            flag,
+            format!("must have no leading dashes: write {bare}"),
+        ));
         return;
     }
     match flags::standing(flag, minor) {
         Standing::Free => {}
-        Standing::Owned => verdict.deny(Fault::forbidden(path, "the operator sets this flag itself")),
+        Standing::Owned => {
+            validation.reject(FieldError::forbidden(path, "the operator sets this flag itself"));
+        }
         Standing::Field(field) => {
-            verdict.deny(Fault::forbidden(path, format!("has a field of its own: spec.options.{field}")));
+            validation
+                .reject(FieldError::forbidden(path, format!("has a field of its own: spec.options.{field}")));
         }
         Standing::Elsewhere => {
-            verdict.deny(Fault::invalid(path, flag, format!("is a flag that etcd 3.{minor} does not have")));
+            validation.reject(FieldError::invalid(
+                path,
+                flag,
+                format!("is a flag that etcd 3.{minor} does not have"),
+            ));
         }
-        Standing::Unknown => verdict.deny(Fault::invalid(path, flag, "is no flag of etcd")),
+        Standing::Unknown => validation.reject(FieldError::invalid(path, flag, "is no flag of etcd")),
     }
 }

@@ -1,7 +1,7 @@
-//! How many members.
+//! Validates the number of members.
 
 use super::super::v1::{EtcdClusterSpec, Medium};
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 
 /// Most voting members: each write waits for a majority of them.
 pub const MOST: i64 = 7;
@@ -14,37 +14,41 @@ pub fn path() -> Path {
     Path::spec().at("replicas")
 }
 
-pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let Some(replicas) = spec.replicas else { return };
-    judge_count(replicas.into(), verdict);
+    validate_count(replicas.into(), validation);
     let memory = spec.medium() == Medium::Memory;
     if memory && replicas == 0 {
-        verdict.deny(Fault::forbidden(
+        validation.reject(FieldError::forbidden(
             path(),
             "a cluster in memory cannot be stopped, its data would be gone; use at least 1, or delete it",
         ));
     }
     if memory && (1..=2).contains(&replicas) {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.replicas: a cluster in memory of {replicas} loses its data with any one pod; use 3 or 5"
         ));
     }
 }
 
-pub fn judge_count(replicas: i64, verdict: &mut Verdict) {
+pub fn validate_count(replicas: i64, validation: &mut Validation) {
     if !(0..=MOST).contains(&replicas) {
-        verdict.deny(Fault::invalid(path(), replicas, format!("must be between 0 (stopped) and {MOST}")));
+        validation.reject(FieldError::invalid(
+            path(),
+            replicas,
+            format!("must be between 0 (stopped) and {MOST}"),
+        ));
     } else if replicas > 0 && replicas % 2 == 0 {
         let fewer = replicas - 1;
-        verdict.warn(format!("spec.replicas: {replicas} members tolerate no more failures than {fewer}"));
+        validation.warn(format!("spec.replicas: {replicas} members tolerate no more failures than {fewer}"));
     } else if replicas > USUAL_MOST {
-        verdict.warn(format!("spec.replicas: more than {USUAL_MOST} members make writes slower"));
+        validation.warn(format!("spec.replicas: more than {USUAL_MOST} members make writes slower"));
     }
 }
 
-pub fn judge_step(replicas: i64, old: i64, verdict: &mut Verdict) {
+pub fn validate_step(replicas: i64, old: i64, validation: &mut Validation) {
     if replicas > 0 && old > 0 && replicas.abs_diff(old) > USUAL_STEP.unsigned_abs() {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.replicas: {old} to {replicas} is done one member at a time and takes a while"
         ));
     }

@@ -39,20 +39,20 @@ fn seen(mut object: Value, status: &Value) -> Value {
 }
 
 /// The paths of all faults, in order.
-fn refused(verdict: &Verdict) -> Vec<String> {
-    verdict.faults.iter().map(|fault| fault.path.to_string()).collect()
+fn refused(validation: &Validation) -> Vec<String> {
+    validation.errors.iter().map(|fault| fault.path.to_string()).collect()
 }
 
-fn warned(verdict: &Verdict) -> bool {
-    !verdict.warnings.is_empty()
+fn warned(validation: &Validation) -> bool {
+    !validation.warnings.is_empty()
 }
 
 /// Judges each patch as a new object: what is refused, and whether a warning is given.
-fn judge_each(table: &[(Value, &[&str], bool)]) {
+fn validate_each(table: &[(Value, &[&str], bool)]) {
     for (patch, paths, warns) in table {
-        let verdict = validate(&cluster(patch), None);
-        assert_eq!(refused(&verdict), *paths, "{patch}: {:?}", verdict.faults);
-        assert_eq!(warned(&verdict), *warns, "{patch}: {:?}", verdict.warnings);
+        let validation = validate(&cluster(patch), None);
+        assert_eq!(refused(&validation), *paths, "{patch}: {:?}", validation.errors);
+        assert_eq!(warned(&validation), *warns, "{patch}: {:?}", validation.warnings);
     }
 }
 
@@ -65,14 +65,14 @@ fn secrets() -> Value {
 
 #[test]
 fn a_sound_object_is_accepted_without_a_word() {
-    judge_each(&[(json!({}), FINE, false)]);
+    validate_each(&[(json!({}), FINE, false)]);
 }
 
 #[test]
 fn replicas_are_zero_to_seven_and_odd() {
     let path: &[&str] = &["spec.replicas"];
     let memory = json!({ "medium": "Memory" });
-    judge_each(&[
+    validate_each(&[
         (json!({ "replicas": 0 }), FINE, false),
         (json!({ "replicas": 1 }), FINE, false),
         (json!({ "replicas": 2 }), FINE, true),
@@ -89,7 +89,7 @@ fn replicas_are_zero_to_seven_and_odd() {
 #[test]
 fn versions_are_supported_ones_without_a_leading_v() {
     let path: &[&str] = &["spec.version"];
-    judge_each(&[
+    validate_each(&[
         (json!({ "version": "3.7.3" }), FINE, false),
         (json!({ "version": "3.6.0" }), FINE, false),
         (json!({ "version": "3.6.99" }), FINE, true),
@@ -110,7 +110,7 @@ fn sizes_are_whole_bytes_with_room_for_the_quota() {
     let size: &[&str] = &["spec.storage.size"];
     let quota: &[&str] = &["spec.options.quotaBackendBytes"];
     let both = |size: &str, quota: &str| json!({ "storage": { "size": size }, "options": { "quotaBackendBytes": quota } });
-    judge_each(&[
+    validate_each(&[
         (json!({ "storage": { "size": 10_737_418_240_i64 } }), FINE, false),
         (json!({ "storage": { "size": "1Gi" } }), FINE, true),
         (both("128M", "32Mi"), FINE, false),
@@ -136,7 +136,7 @@ fn sizes_are_whole_bytes_with_room_for_the_quota() {
 #[test]
 fn secrets_go_with_their_mode_and_are_complete() {
     let secrets = secrets();
-    judge_each(&[
+    validate_each(&[
         (json!({ "tls": { "mode": "Disabled" } }), FINE, false),
         (json!({ "tls": { "mode": "Secrets", "secrets": secrets } }), FINE, false),
         (json!({ "tls": { "mode": "Secrets" } }), &["spec.tls.secrets"], false),
@@ -152,7 +152,7 @@ fn secrets_go_with_their_mode_and_are_complete() {
 
 #[test]
 fn names_beside_those_of_the_services_are_names() {
-    judge_each(&[
+    validate_each(&[
         (json!({ "tls": { "extraNames": ["etcd.example.com", "*.example.com", "::1"] } }), FINE, false),
         (
             json!({ "tls": { "extraNames": ["a", "https://b", "*.", "192.0.2.300", "192.0.2"] } }),
@@ -171,7 +171,7 @@ fn names_beside_those_of_the_services_are_names() {
 
 #[test]
 fn authentication_needs_certificates() {
-    judge_each(&[
+    validate_each(&[
         (json!({ "auth": { "enabled": true, "rootSecretRef": { "name": "root" } } }), FINE, false),
         (
             json!({ "auth": { "enabled": true }, "tls": { "mode": "Disabled" } }),
@@ -200,8 +200,8 @@ fn what_this_release_cannot_do_is_refused_whatever_it_holds() {
         (json!({ "restore": {} }), "spec.restore"),
         (json!({ "restore": { "from": { "name": "latest" } } }), "spec.restore"),
     ] {
-        let verdict = validate(&cluster(&patch), None);
-        let faults: Vec<_> = verdict.faults.iter().map(ToString::to_string).collect();
+        let validation = validate(&cluster(&patch), None);
+        let faults: Vec<_> = validation.errors.iter().map(ToString::to_string).collect();
         assert_eq!(faults, [format!("{path}: Forbidden: not supported by this release")], "{patch}");
     }
 }
@@ -221,8 +221,8 @@ fn a_name_leaves_room_for_the_names_made_of_it() {
 }
 
 #[test]
-fn every_fault_is_told_at_once() {
-    let verdict = validate(
+fn every_fault_is_reported_at_once() {
+    let validation = validate(
         &cluster(&json!({
             "replicas": 9, "version": "v3.6.16", "storage": { "size": "10GB" },
             "backup": { "schedule": "0 25 * * *", "timeZone": "berlin" }
@@ -230,7 +230,7 @@ fn every_fault_is_told_at_once() {
         None,
     );
     assert_eq!(
-        refused(&verdict),
+        refused(&validation),
         [
             "spec.replicas",
             "spec.version",

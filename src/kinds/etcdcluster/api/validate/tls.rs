@@ -1,21 +1,22 @@
-//! Certificates, users and roles.
+//! Validates certificates and authentication.
 
 use core::net::IpAddr;
 
 use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::api::name;
 
-pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let secrets = Path::spec().at("tls").at("secrets");
     let given = spec.tls.as_ref().and_then(|tls| tls.secrets.as_ref());
     match (spec.tls_mode(), given) {
         (TlsMode::Secrets, None) => {
-            verdict.deny(Fault::required(secrets, "mode Secrets needs serverRef, peerRef and clientRef"));
+            validation
+                .reject(FieldError::required(secrets, "mode Secrets needs serverRef, peerRef and clientRef"));
         }
-        (TlsMode::Secrets, Some(given)) => judge_secrets(given, &secrets, verdict),
+        (TlsMode::Secrets, Some(given)) => validate_secrets(given, &secrets, validation),
         (TlsMode::Automatic | TlsMode::Disabled, None) => {}
-        (other, Some(_)) => verdict.deny(Fault::forbidden(
+        (other, Some(_)) => validation.reject(FieldError::forbidden(
             secrets,
             format!(
                 "has no meaning with mode {}; remove it, or set spec.tls.mode to Secrets",
@@ -23,11 +24,11 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
             ),
         )),
     }
-    judge_extra_names(spec, verdict);
-    judge_auth(spec, verdict);
+    validate_extra_names(spec, validation);
+    validate_auth(spec, validation);
 }
 
-fn judge_extra_names(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+fn validate_extra_names(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let Some(given) = spec.tls.as_ref().and_then(|tls| tls.extra_names.as_ref()) else { return };
     let path = Path::spec().at("tls").at("extraNames");
     if spec.tls_mode() != TlsMode::Automatic && !given.is_empty() {
@@ -35,11 +36,11 @@ fn judge_extra_names(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
             "has no meaning with mode {}: gatehouse makes certificates with mode Automatic only",
             spec.tls_mode().as_str()
         );
-        verdict.deny(Fault::forbidden(path, detail));
+        validation.reject(FieldError::forbidden(path, detail));
         return;
     }
     for (index, name) in given.iter().enumerate().filter(|(_, name)| !is_verifiable(name)) {
-        verdict.deny(Fault::invalid(
+        validation.reject(FieldError::invalid(
             path.index(index),
             name,
             "must be a DNS name in lower-case letters, with *. before it for each name one level below, or an IP address, \
@@ -59,37 +60,37 @@ fn is_verifiable(text: &str) -> bool {
             && !name.rsplit('.').next().is_some_and(is_number)
 }
 
-fn judge_secrets(given: &TlsSecrets, path: &Path, verdict: &mut Verdict) {
+fn validate_secrets(given: &TlsSecrets, path: &Path, validation: &mut Validation) {
     let needed = [("serverRef", &given.server), ("peerRef", &given.peer), ("clientRef", &given.client)];
     for (field, _) in needed.iter().filter(|(_, secret)| secret.is_none()) {
-        verdict.deny(Fault::required(path.at(*field), "a Secret with tls.crt, tls.key and ca.crt"));
+        validation.reject(FieldError::required(path.at(*field), "a Secret with tls.crt, tls.key and ca.crt"));
     }
     let authorities = [("clientCARef", &given.client_ca), ("peerCARef", &given.peer_ca)];
     for (field, secret) in needed.into_iter().chain(authorities) {
-        judge_reference(secret.as_ref(), &path.at(field), verdict);
+        validate_reference(secret.as_ref(), &path.at(field), validation);
     }
 }
 
-fn judge_reference(given: Option<&NamedReference>, path: &Path, verdict: &mut Verdict) {
+fn validate_reference(given: Option<&NamedReference>, path: &Path, validation: &mut Validation) {
     if let Some(given) = given
         && let Err(detail) = name::dns_1123_subdomain(&given.name)
     {
-        verdict.deny(Fault::invalid(path.at("name"), &given.name, detail));
+        validation.reject(FieldError::invalid(path.at("name"), &given.name, detail));
     }
 }
 
-fn judge_auth(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+fn validate_auth(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let auth = Path::spec().at("auth");
     let enabled = spec.authenticates();
     if enabled && spec.tls_mode() == TlsMode::Disabled {
-        verdict.deny(Fault::forbidden(
+        validation.reject(FieldError::forbidden(
             auth.at("enabled"),
             "needs TLS, passwords would cross the network readable; set spec.tls.mode to Automatic or Secrets",
         ));
     }
     let root = spec.auth.as_ref().and_then(|auth| auth.root_secret_ref.as_ref());
-    judge_reference(root, &auth.at("rootSecretRef"), verdict);
+    validate_reference(root, &auth.at("rootSecretRef"), validation);
     if root.is_some() && !enabled {
-        verdict.warn("spec.auth.rootSecretRef: has no effect while spec.auth.enabled is false");
+        validation.warn("spec.auth.rootSecretRef: has no effect while spec.auth.enabled is false");
     }
 }

@@ -1,57 +1,57 @@
-//! What may become of a cluster that is there: judged against the stored object and what was seen of it.
+//! Which changes of an existing cluster are allowed, by the stored object and its status.
 
 use super::super::rules;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
 use super::super::versions::{self, ALLOW_DOWNGRADE, Refusal, Version, parse, parse_reported};
 use super::{Cluster, replicas, version};
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 
 /// The message for a change of an immutable field.
 const IMMUTABLE: &str = "is immutable: make a new cluster";
 
-pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {
+pub fn validate(new: &Cluster<'_>, old: &Cluster<'_>, validation: &mut Validation) {
     let (seen, allows_downgrade) = (&old.status, new.allows_downgrade);
     let (new, old) = (&new.spec, &old.spec);
-    judge_immutable(new, old, verdict);
-    judge_size(new, old, verdict);
-    judge_version(new, old, &Runs::of(old, seen, allows_downgrade), verdict);
-    judge_replicas(new, old, seen, verdict);
+    validate_immutable(new, old, validation);
+    validate_size(new, old, validation);
+    validate_version(new, old, &Runs::of(old, seen, allows_downgrade), validation);
+    validate_replicas(new, old, seen, validation);
     if new.version != old.version && new.replicas != old.replicas {
-        verdict.warn(
+        validation.warn(
             "spec.version and spec.replicas change together: the upgrade comes first, then the members",
         );
     }
 }
 
-fn judge_immutable(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
+fn validate_immutable(new: &EtcdClusterSpec, old: &EtcdClusterSpec, validation: &mut Validation) {
     let storage = Path::spec().at("storage");
     if new.medium() != old.medium() {
-        verdict.deny(Fault::forbidden(storage.at("medium"), IMMUTABLE));
+        validation.reject(FieldError::forbidden(storage.at("medium"), IMMUTABLE));
     }
     if new.storage_class().unwrap_or_default() != old.storage_class().unwrap_or_default() {
-        verdict.deny(Fault::forbidden(storage.at("storageClassName"), IMMUTABLE));
+        validation.reject(FieldError::forbidden(storage.at("storageClassName"), IMMUTABLE));
     }
     if new.tls_mode() != old.tls_mode() {
-        verdict.deny(Fault::forbidden(Path::spec().at("tls").at("mode"), IMMUTABLE));
+        validation.reject(FieldError::forbidden(Path::spec().at("tls").at("mode"), IMMUTABLE));
     }
     if new.authenticates() != old.authenticates() {
-        verdict.deny(Fault::forbidden(Path::spec().at("auth").at("enabled"), IMMUTABLE));
+        validation.reject(FieldError::forbidden(Path::spec().at("auth").at("enabled"), IMMUTABLE));
     }
 }
 
-fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
+fn validate_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, validation: &mut Validation) {
     let size = |spec: &EtcdClusterSpec| spec.storage.as_ref().and_then(|storage| storage.size.clone());
     let (Some(after), Some(before)) = (size(new), size(old)) else { return };
     let (Ok(more), Ok(less)) = (after.bytes(), before.bytes()) else { return };
     if more < less {
-        verdict.deny(Fault::invalid(
+        validation.reject(FieldError::invalid(
             Path::spec().at("storage").at("size"),
             after.to_string(),
             format!("must be at least {before}: a volume can grow and never shrink"),
         ));
     } else if more > less && new.medium() == Medium::PersistentVolume {
-        verdict
+        validation
             .warn("spec.storage.size: volumes grow only where their StorageClass has allowVolumeExpansion");
     }
 }
@@ -88,16 +88,16 @@ impl Runs {
     }
 }
 
-fn judge_version(new: &EtcdClusterSpec, old: &EtcdClusterSpec, runs: &Runs, verdict: &mut Verdict) {
+fn validate_version(new: &EtcdClusterSpec, old: &EtcdClusterSpec, runs: &Runs, validation: &mut Validation) {
     let of = |spec: &EtcdClusterSpec| spec.version.as_deref().and_then(parse);
     let (Some(after), Some(before), Some(lowest)) = (of(new), of(old), runs.lowest) else { return };
     if after == before {
         return;
     }
     if let Some(detail) = refused_step(after, lowest, runs) {
-        verdict.deny(Fault::invalid(version::path(), after.to_string(), detail));
+        validation.reject(FieldError::invalid(version::path(), after.to_string(), detail));
     } else if after < lowest {
-        verdict.warn(format!("spec.version: {after} is older than {lowest}, which runs"));
+        validation.warn(format!("spec.version: {after} is older than {lowest}, which runs"));
     }
 }
 
@@ -139,24 +139,24 @@ fn words(refusal: Refusal, after: Version, lowest: Version, runs: &Runs) -> Stri
     }
 }
 
-fn judge_replicas(
+fn validate_replicas(
     new: &EtcdClusterSpec,
     old: &EtcdClusterSpec,
     seen: &EtcdClusterStatus,
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
     let (Some(after), Some(before)) = (new.replicas, old.replicas) else { return };
     if after == before {
         return;
     }
-    replicas::judge_step(after.into(), before.into(), verdict);
+    replicas::validate_step(after.into(), before.into(), validation);
     let (grows, shrinks) = (after > before, after < before && after > 0);
     let under_way = operation(seen);
     match under_way {
-        Some(Operation::ScaleOut) if shrinks => verdict
+        Some(Operation::ScaleOut) if shrinks => validation
             .warn("spec.replicas: a member is being added: it is removed again where it is no longer wanted"),
         Some(Operation::ScaleIn) if grows => {
-            verdict.warn("spec.replicas: a member is being removed: another one is added after that");
+            validation.warn("spec.replicas: a member is being removed: another one is added after that");
         }
         _ => {}
     }
@@ -165,12 +165,12 @@ fn judge_replicas(
         _ if shrinks && quorum_lost(seen) => rules::WITHOUT_QUORUM,
         _ => {
             if shrinks {
-                warn_of_failed_members(after, before, seen, verdict);
+                warn_of_failed_members(after, before, seen, validation);
             }
             return;
         }
     };
-    verdict.deny(Fault::invalid(replicas::path(), after, detail));
+    validation.reject(FieldError::invalid(replicas::path(), after, detail));
 }
 
 fn quorum_lost(seen: &EtcdClusterStatus) -> bool {
@@ -178,11 +178,11 @@ fn quorum_lost(seen: &EtcdClusterStatus) -> bool {
 }
 
 /// Fewer members than the failed ones and a majority need each of the others to answer.
-fn warn_of_failed_members(after: i32, before: i32, seen: &EtcdClusterStatus, verdict: &mut Verdict) {
+fn warn_of_failed_members(after: i32, before: i32, seen: &EtcdClusterStatus, validation: &mut Validation) {
     let failed = seen.members.iter().flatten().filter(|member| member.healthy == Some(false)).count();
     let majority = before / 2 + 1;
     if failed > 0 && i32::try_from(failed).unwrap_or(i32::MAX).saturating_add(majority) > after {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.replicas: {failed} members do not answer; {after} leave no room for another failure"
         ));
     }

@@ -1,14 +1,14 @@
-//! Which version of etcd.
+//! Validates the version of etcd.
 
 use super::super::v1::EtcdClusterSpec;
 use super::super::versions::{self, SUPPORTED};
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 
 pub fn path() -> Path {
     Path::spec().at("version")
 }
 
-pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let Some(text) = &spec.version else { return };
     let Some(version) = versions::parse(text) else {
         let bare = text.trim_start_matches('v');
@@ -16,23 +16,23 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
             Some(_) => format!("must have no leading v: write {bare}"),
             None => "must be 3.<minor>.<patch>, such as 3.6.16".to_owned(),
         };
-        verdict.deny(Fault::invalid(path(), text, hint));
+        validation.reject(FieldError::invalid(path(), text, hint));
         return;
     };
     let Some(minor) = versions::find(version.minor) else {
-        verdict.deny(Fault::not_supported(path(), text, SUPPORTED));
+        validation.reject(FieldError::not_supported(path(), text, SUPPORTED));
         return;
     };
     if minor.end_of_life {
-        verdict.warn(format!("spec.version: etcd 3.{} gets no fixes any more", minor.minor));
+        validation.warn(format!("spec.version: etcd 3.{} gets no fixes any more", minor.minor));
     }
     if version.patch < minor.sound_patch {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.version: {version} can lose data; 3.{}.{} has the fix",
             minor.minor, minor.sound_patch
         ));
     } else if version.patch > minor.newest_patch {
-        verdict.warn(format!(
+        validation.warn(format!(
             "spec.version: {version} is newer than what this release was tested with (3.{}.{})",
             minor.minor, minor.newest_patch
         ));

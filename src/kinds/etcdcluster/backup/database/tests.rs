@@ -72,7 +72,7 @@ fn sound() -> Vec<Vec<u8>> {
     ]
 }
 
-fn judge(pages: &[Vec<u8>], revision: u64) -> Result<(), Fault> {
+fn checked(pages: &[Vec<u8>], revision: u64) -> Result<(), Fault> {
     let mut file = tempfile::tempfile().unwrap();
     for page in pages {
         assert!(page.len() <= PAGE);
@@ -84,13 +84,13 @@ fn judge(pages: &[Vec<u8>], revision: u64) -> Result<(), Fault> {
 }
 
 fn refusal(pages: &[Vec<u8>]) -> String {
-    judge(pages, 9).expect_err("it is damaged").to_string()
+    checked(pages, 9).expect_err("it is damaged").to_string()
 }
 
 #[test]
 fn a_sound_database_up_to_its_revision_is_one() {
-    judge(&sound(), 9).unwrap();
-    let behind = judge(&sound(), 10).unwrap_err();
+    checked(&sound(), 9).unwrap();
+    let behind = checked(&sound(), 10).unwrap_err();
     assert_eq!(behind.to_string(), "it ends at revision 9, and the member had 10");
 }
 
@@ -99,11 +99,11 @@ fn what_was_compacted_counts_although_no_key_is_left_of_it() {
     let mut pages = sound();
     let meta_bucket = inline(&[(0, b"scheduledCompactRev", &key(40))]);
     pages[2] = page(2, LEAF, &[(1, b"key", &inline(&[])), (1, b"meta", &meta_bucket)]);
-    judge(&pages, 40).unwrap();
-    assert!(judge(&pages, 41).is_err());
+    checked(&pages, 40).unwrap();
+    assert!(checked(&pages, 41).is_err());
     let fresh = inline(&[]);
     pages[2] = page(2, LEAF, &[(1, b"key", &fresh), (1, b"meta", &fresh)]);
-    judge(&pages, 1).unwrap();
+    checked(&pages, 1).unwrap();
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn second(second: i64) -> Timestamp {
 }
 
 #[test]
-fn those_that_differ_from_a_majority_are_named_and_without_one_nobody_is() {
+fn those_that_differ_from_a_majority_are_named_and_without_one_none_is() {
     for (hashes, expected) in [
         (&[1, 1][..], Audit::Equal),
         (&[1, 1, 1, 1, 1], Audit::Equal),
@@ -41,7 +41,7 @@ fn hashes_of_other_keys_tell_nothing() {
 }
 
 #[test]
-fn one_voter_has_nobody_to_differ_from() {
+fn one_voter_has_none_to_differ_from() {
     assert_eq!(verdict(9, &prints(&[1])), Fact::Absent);
     assert_eq!(verdict(9, &[]), Fact::Absent);
 }
@@ -94,7 +94,7 @@ fn what_was_found_is_not_of_other_members() {
     course.recall(Some(1));
     course.heard(Fact::Known(different(&[1])), second(0));
     course.heard(Fact::Known(different(&[1])), second(1));
-    assert_eq!(course.recall(None), Fact::Known(different(&[1])), "who the members are is not known now");
+    assert_eq!(course.recall(None), Fact::Known(different(&[1])), "the member list is unknown now");
     assert_eq!(course.recall(Some(2)), Fact::Unknown);
     assert!(course.is_due(second(2)));
 }
@@ -106,7 +106,7 @@ fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
     assert!(course.is_due(second(0)));
     let unnamed = Audit::Different { revision: 0, minority: BTreeSet::new() };
     assert_eq!(course.recall(Some(1)), Fact::Known(unnamed));
-    assert_eq!(course.found_at(), None, "nobody has compared them yet");
+    assert_eq!(course.found_at(), None, "they were not compared yet");
     let mut equal = course.clone();
     equal.heard(Fact::Known(Audit::Equal), second(1));
     equal.begin(true, "a", second(2));

@@ -92,7 +92,7 @@ fn a_job_that_is_another_ones_or_on_its_way_out_is_no_backup_and_none_is_begun()
 }
 
 #[test]
-fn the_last_success_and_the_last_failure_are_told_with_what_their_pods_said() {
+fn the_last_success_and_the_last_failure_are_reported_with_what_their_pods_said() {
     let jobs = [
         job("one", CRON_JOB, &complete(10)),
         job("two", CRON_JOB, &complete(20)),
@@ -170,7 +170,7 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
 }
 
 #[test]
-fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
+fn what_a_webhook_makes_of_it_is_left_until_the_next_write() {
     let (third, another) = (wanted("third:1"), wanted("another:1"));
     let wanted = wanted(GUARD);
     let mut changed = made(&another);
@@ -183,7 +183,7 @@ fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
     assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
     assert_eq!(of(&third, &changed), Fact::Known(Found::Outdated), "something else is wanted");
     changed.metadata.generation = Some(5);
-    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "somebody has written to it");
+    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "it was changed");
 }
 
 #[test]

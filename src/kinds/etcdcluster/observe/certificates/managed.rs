@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps, as facts. Pure.
+//! The certificates that the operator manages, as facts. Pure.
 //!
 //! ```text
 //! authority  |----------------------------- 10 years ------------------------------|
@@ -42,7 +42,7 @@ pub fn names(spec: &Spec) -> Vec<String> {
 }
 
 /// How they are, and what a plan has to know of them.
-pub fn judge(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
+pub fn status(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
     let secrets = facts(found, now);
     let standing = match fault(found, &secrets) {
         Ok((trust, overdue)) => CertificateStatus::fit(Some(trust), overdue.as_ref()),
@@ -50,7 +50,7 @@ pub fn judge(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
     };
     let is_at_work = !found.spec.is_paused && !found.spec.is_deleting();
     let is_repaired = is_at_work && !secrets.is_unknown() && !secrets.is_name_taken();
-    // What the next reconciliations put right is nobody's business, but that an authority is followed by another.
+    // What the next reconciliations repair is not reported, except that an authority is being replaced.
     let standing = if is_repaired {
         CertificateStatus { words: overlap(&secrets), is_problem: false, ..standing }
     } else {
@@ -147,7 +147,7 @@ fn leaf(
     };
     let signed: Vec<_> = authorities.iter().filter(|(_, by)| is_signed(by)).collect();
     let (names, validity) = (wanted.dialled(), certificate.validity());
-    // One that is for a name which nobody asks for any more is made anew as well.
+    // A certificate with a name that is no longer wanted is recreated as well.
     let has_names = *certificate.names() == wanted.all_names();
     let is_fit = |by: &Certificate| {
         has_names

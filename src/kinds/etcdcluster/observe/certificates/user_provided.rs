@@ -1,4 +1,5 @@
-//! Certificates that another client keeps, in Secrets that the spec names: looked at as members and the operator will.
+//! Certificates that the user manages, in Secrets that the spec names: checked as members and the operator will check
+//! them.
 //!
 //! Guarantees: a certificate that no peer would take is reported, with its Secret and key, before a member meets it.
 //! Never: writes a Secret.
@@ -50,7 +51,7 @@ impl Read {
     }
 
     /// Whether a peer that trusts `roots` takes it. That its time is over is another matter.
-    fn judged(
+    fn check(
         &self,
         now: Timestamp,
         roots: &Roots<'_>,
@@ -59,7 +60,7 @@ impl Read {
     ) -> Result<(), Problem> {
         let validity = self.leaf()?.validity();
         let now = now.clamp(validity.not_before, validity.not_after.max(validity.not_before));
-        verify::judge(&self.pair.chain(), &roots.certificates, &[usage], hosts, now).map_err(|refusal| {
+        verify::check(&self.pair.chain(), &roots.certificates, &[usage], hosts, now).map_err(|refusal| {
             let place = roots.place;
             self.unusable(format!(
                 "has a certificate in tls.crt that is not taken: {refusal} (ca.crt of secret {place})"
@@ -90,8 +91,8 @@ pub fn names(secrets: &Secrets) -> Vec<String> {
 }
 
 /// How they are.
-pub fn judge(found: &Found<'_>, secrets: &Secrets, now: Timestamp) -> CertificateStatus {
-    match look(found, secrets).and_then(|named| named.judge(found.spec, now)) {
+pub fn status(found: &Found<'_>, secrets: &Secrets, now: Timestamp) -> CertificateStatus {
+    match look(found, secrets).and_then(|named| named.check(found.spec, now)) {
         Ok((trust, overdue)) => CertificateStatus::fit(trust, overdue.as_ref()),
         Err(problem) => CertificateStatus::bad(&problem),
     }
@@ -114,17 +115,17 @@ fn look(found: &Found<'_>, secrets: &Secrets) -> Result<UserProvided, Problem> {
 }
 
 impl UserProvided {
-    fn judge(&self, spec: &Spec, now: Timestamp) -> Result<(Option<Trust>, Option<Problem>), Problem> {
+    fn check(&self, spec: &Spec, now: Timestamp) -> Result<(Option<Trust>, Option<Problem>), Problem> {
         let clients = self.client_authority.as_ref().unwrap_or(&self.server).trusted()?;
         let peers = self.peer_authority.as_ref().unwrap_or(&self.peer).trusted()?;
         // The operator trusts what stands beside the certificate that it shows.
         let operator = self.client.trusted()?;
         let members = spec.replicas;
         let hosts: Vec<_> = (0..members).map(|ordinal| spec.host(Ordinal(ordinal))).collect();
-        self.server.judged(now, &operator, Usage::Server, &hosts)?;
-        self.peer.judged(now, &peers, Usage::Server, &hosts)?;
-        self.peer.judged(now, &peers, Usage::Client, &[])?;
-        self.client.judged(now, &clients, Usage::Client, &[])?;
+        self.server.check(now, &operator, Usage::Server, &hosts)?;
+        self.peer.check(now, &peers, Usage::Server, &hosts)?;
+        self.peer.check(now, &peers, Usage::Client, &[])?;
+        self.client.check(now, &clients, Usage::Client, &[])?;
         if spec.authenticates && self.client.leaf()?.common_name() != Some(ROOT) {
             return Err(self.client.unusable("has a certificate in tls.crt whose common name is not root"));
         }

@@ -51,7 +51,7 @@ fn a_corrupt_member_is_replaced_where_the_others_are_a_majority() {
 }
 
 #[test]
-fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_taken() {
+fn no_member_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_accepted() {
     let (desired, seen) = rested(3);
     let mut lost = seen.clone();
     down(&mut lost, 1, PodPhase::Failing(Cause::DataLost));
@@ -85,7 +85,7 @@ fn a_corrupt_leader_hands_over_first() {
 }
 
 #[test]
-fn nobody_is_replaced_where_nobody_can_tell_who_is_corrupt() {
+fn no_member_is_replaced_where_it_is_unknown_which_is_corrupt() {
     let (desired, mut seen) = rested(3);
     alarm(&mut seen, AlarmKind::Corrupt, MemberId(0));
     let desired = Desired { replicas: 5, ..desired };
@@ -112,7 +112,7 @@ fn data_that_were_found_to_differ_are_said_and_hold_changes_up_and_nothing_else(
 }
 
 #[test]
-fn nobody_is_asked_for_its_data_while_something_moves_or_is_not_known() {
+fn no_member_is_asked_for_its_data_during_a_change_or_where_facts_are_unknown() {
     let (desired, seen) = rested(3);
     let unrests: [fn(&mut Observation); 4] = [
         |seen| down(seen, 0, PodPhase::Starting),
@@ -128,7 +128,7 @@ fn nobody_is_asked_for_its_data_while_something_moves_or_is_not_known() {
     assert!(!planned(&Desired { replicas: 5, ..desired }, &seen).is_at_rest());
 }
 
-/// etcd's leader takes its own data for right, and names whoever differs from it.
+/// etcd's leader takes its own data for right, and names each member that differs from it.
 #[test]
 fn a_corrupt_leader_does_not_have_its_followers_replaced() {
     let (desired, mut seen) = rested(3);
@@ -167,7 +167,7 @@ fn an_alarm_that_the_comparison_does_not_confirm_is_disarmed() {
 }
 
 #[test]
-fn nobody_is_replaced_where_no_majority_agrees_on_the_data() {
+fn no_member_is_replaced_where_no_majority_agrees_on_the_data() {
     let (desired, mut seen) = rested(3);
     let member = id(&seen, 1);
     alarm(&mut seen, AlarmKind::Corrupt, member);
@@ -183,7 +183,7 @@ fn data_are_compared_before_pods_are_restarted() {
     desired.template.revision += 1;
     seen.comparison_age = Age::PastDeadline;
     let apply = planned(&desired, &seen);
-    assert!(matches!(apply.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "that restarts nobody");
+    assert!(matches!(apply.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "that restarts no member");
     seen.record = apply.record;
     if let Fact::Known(set) = &mut seen.stateful_set {
         set.template = desired.template;

@@ -10,7 +10,7 @@ use crate::kinds::etcdcluster::observation::{
     Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Handle,
     Holder, Leaf, LeafSecret, Observation, Owner, ResourceVersion, Signer, Uid, Version,
 };
-use crate::kinds::etcdcluster::plan::certificates::keep;
+use crate::kinds::etcdcluster::plan::certificates::actions;
 use crate::kinds::etcdcluster::plan::cluster_state::ClusterState;
 use crate::kinds::etcdcluster::plan::plan;
 
@@ -148,14 +148,14 @@ fn another_authority_signs_nothing_before_all_know_it_and_then_everything() {
 
     cluster.desired.template.revision += 1;
     assert_eq!(
-        keep(&ClusterState::new(&cluster.desired, &cluster.seen)),
+        actions(&ClusterState::new(&cluster.desired, &cluster.seen)),
         [],
         "members have not started with it"
     );
     let mut last = leaf(1, &[1, 2]);
     last.leaf.as_mut().unwrap().last_call_age = Age::PastDeadline;
     cluster.secrets().leaves.insert(Holder::Server, Fact::Known(last));
-    let signed = keep(&ClusterState::new(&cluster.desired, &cluster.seen));
+    let signed = actions(&ClusterState::new(&cluster.desired, &cluster.seen));
     assert_eq!(signed.len(), 1, "it is about to expire: {signed:?}");
 }
 
@@ -166,7 +166,7 @@ fn the_authority_before_is_forgotten_a_day_after_its_last_leaf() {
     let mut young = leaf(2, &[1, 2]);
     young.leaf.as_mut().unwrap().overlap_age = Age::Fresh;
     cluster.secrets().leaves.insert(Holder::Client, Fact::Known(young));
-    assert_eq!(cluster.actions(), [], "somebody may have a copy of the leaf before");
+    assert_eq!(cluster.actions(), [], "a client may have a copy of the previous leaf");
     let behind = Cluster::new(Some(authority(2, &[2])), Some(&leaf(2, &[1, 2])));
     assert_eq!(behind.leaves(), Cluster::all(LeafWrite::Trust));
 }

@@ -133,7 +133,7 @@ fn a_config_map_that_is_deleted_in_a_recovery_is_rebuilt_in_each_of_its_phases()
 }
 
 #[test]
-fn nobody_runs_beside_the_survivor_once_the_config_map_is_gone() {
+fn no_member_runs_beside_the_survivor_once_the_config_map_is_gone() {
     for phase in [RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
         for lose in LOSSES {
             let mut world = recovering();

@@ -63,7 +63,7 @@ fn a_downgrade_whose_second_pod_does_not_come_up_is_healed_by_the_version_of_bef
 }
 
 #[test]
-fn nobody_is_brought_down_before_a_silent_member_has_told_that_its_data_can_be_read() {
+fn no_member_is_downgraded_before_a_silent_member_has_shown_that_its_data_can_be_read() {
     for (from, to) in STEPS {
         let mut world = bound(from, to);
         while world.etcd.downgrade.is_none() {

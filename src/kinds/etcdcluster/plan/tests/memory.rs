@@ -54,7 +54,7 @@ fn a_cluster_in_memory_is_not_stopped() {
 }
 
 #[test]
-fn members_too_few_to_make_up_for_one_are_not_made_anew() {
+fn members_too_few_to_make_up_for_one_are_not_recreated() {
     for replicas in [1, 2] {
         for template in CHANGES {
             let mut world = settled(replicas);
@@ -71,7 +71,7 @@ fn members_too_few_to_make_up_for_one_are_not_made_anew() {
 }
 
 #[test]
-fn a_single_member_is_made_anew_once_others_have_its_data() {
+fn a_single_member_is_recreated_once_others_have_its_data() {
     for template in CHANGES {
         let mut world = settled(1);
         (world.desired.template, world.desired.replicas) = (template, 3);
@@ -129,7 +129,7 @@ fn a_pod_that_fails_keeps_its_data_while_another_member_cannot_be_asked() {
 }
 
 #[test]
-fn a_survivor_is_not_started_anew() {
+fn a_survivor_is_not_restarted() {
     let mut world = settled(3);
     world.pods.remove(&Ordinal(0));
     world.pods.remove(&Ordinal(2));

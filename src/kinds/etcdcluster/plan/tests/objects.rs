@@ -16,7 +16,7 @@ const LOSSES: [Loss; 3] = [
     ("PodDisruptionBudget", |world| world.budget = None),
 ];
 
-/// Who the members are, every change of that, and what is written.
+/// The membership, every change of it, and what is written.
 fn members(world: &World) -> (Vec<u64>, Vec<String>) {
     (world.ids(), world.membership_changes())
 }

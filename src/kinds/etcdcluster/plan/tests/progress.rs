@@ -184,7 +184,7 @@ fn pods_that_do_not_answer_and_may_vote_are_healed_one_after_the_other() {
 }
 
 #[test]
-fn a_recovery_waits_for_whoever_still_starts_unless_a_member_is_named() {
+fn a_recovery_waits_for_members_that_still_start_unless_one_is_named() {
     let mut world = with_two_down();
     let waits = [
         (PodPhase::Starting, true),
@@ -204,9 +204,9 @@ fn a_recovery_waits_for_whoever_still_starts_unless_a_member_is_named() {
     }
 }
 
-/// Nobody to count is no lost quorum.
+/// A cluster without voters has not lost its quorum.
 #[test]
-fn a_quorum_of_nobody_is_not_called_lost() {
+fn a_quorum_without_voters_is_not_called_lost() {
     let (desired, mut seen) = rested(1);
     (seen.membership, seen.last_membership) = (Fact::Unknown, Fact::Unknown);
     seen.statuses.insert(Ordinal(0), Fact::Unknown);

@@ -80,7 +80,7 @@ pub fn deletes_pod(plan: &Plan, wanted: u32) -> bool {
 }
 
 #[test]
-fn a_single_member_that_lost_its_volume_is_never_formed_anew() {
+fn a_single_member_that_lost_its_volume_is_never_formed_again() {
     let mut world = World::settled(1, V3_6);
     let before = world.log.len();
     world.wipe(0);
@@ -149,7 +149,7 @@ fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
 }
 
 #[test]
-fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_same() {
+fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_restarted_all_the_same() {
     for rounds in 0..40 {
         let mut world = World::settled(3, V3_6);
         world.wipe(0);
@@ -201,7 +201,7 @@ fn what_is_set_aside_outlives_its_claims() {
 }
 
 #[test]
-fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() {
+fn the_claim_of_a_volume_that_could_not_be_read_stays_and_no_change_begins() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Done);
@@ -309,7 +309,7 @@ fn the_survivor_runs_what_it_ran_although_an_upgrade_was_asked_for_that_does_not
 }
 
 #[test]
-fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
+fn a_survivor_that_read_its_entry_late_is_recreated_again() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Forcing);
@@ -317,7 +317,7 @@ fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
     while world.pods[&Ordinal(0)].pod.handle.uid == before {
         world.rounds(1);
     }
-    // The kubelet showed it the entry of before.
+    // The kubelet showed it the previous entry.
     world.pods.get_mut(&Ordinal(0)).unwrap().pod.phase = PodPhase::Up;
     let mut seen = world.observe();
     let plan = planned(&world.desired, &seen);

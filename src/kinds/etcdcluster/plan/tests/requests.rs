@@ -88,7 +88,7 @@ fn a_pod_that_was_there_when_its_member_was_set_aside_has_to_end_and_a_later_one
 }
 
 #[test]
-fn nobody_is_chosen_while_another_one_may_still_come() {
+fn no_survivor_is_chosen_while_another_one_may_still_come() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
     let mut seen = world.observe();
@@ -129,7 +129,7 @@ fn what_another_release_has_begun_is_left_to_it() {
 }
 
 #[test]
-fn the_survivor_is_made_anew_by_the_guard_of_this_release_and_from_what_is_known() {
+fn the_survivor_is_recreated_with_the_guard_of_this_release_and_from_what_is_known() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Forcing);

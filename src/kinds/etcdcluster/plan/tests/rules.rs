@@ -160,7 +160,7 @@ fn another_cluster_behind_an_endpoint_stops_everything() {
 }
 
 #[test]
-fn an_object_of_somebody_else_is_never_adopted() {
+fn an_object_of_another_owner_is_never_adopted() {
     let (desired, seen) = rested(3);
     let takes: [fn(&mut Observation); 3] = [
         |seen| seen.services = Fact::Known(Found::Foreign),

@@ -38,7 +38,7 @@ fn a_cluster_grows_from_one_to_five_and_shrinks_back_to_one() {
 }
 
 #[test]
-fn facts_that_are_told_and_read_again_give_the_same_plan() {
+fn facts_that_are_written_and_read_again_give_the_same_plan() {
     let mut world = World::new(3, V3_6);
     for _ in 0..100 {
         let told = serde_json::to_string(&(&world.desired, world.observe())).unwrap();
@@ -307,7 +307,7 @@ fn a_size_turned_round_on_the_way_ends_where_it_was_set_last() {
 }
 
 #[test]
-fn a_seed_that_lost_its_volume_before_it_was_recorded_begins_anew() {
+fn a_seed_that_lost_its_volume_before_it_was_recorded_begins_again() {
     let mut world = World::new(3, V3_6);
     while world.config.is_none() {
         world.pass();
@@ -321,7 +321,7 @@ fn a_seed_that_lost_its_volume_before_it_was_recorded_begins_anew() {
 }
 
 #[test]
-fn a_seed_that_serves_and_never_leads_begins_anew_and_no_other_does() {
+fn a_seed_that_serves_and_never_leads_begins_again_and_no_other_does() {
     let mut world = World::new(1, V3_6);
     while world.observe().statuses.is_empty() {
         world.pass();
@@ -353,7 +353,7 @@ fn a_seed_that_serves_and_never_leads_begins_anew_and_no_other_does() {
 }
 
 #[test]
-fn a_record_that_was_lost_is_read_anew_and_nobody_is_disturbed() {
+fn a_record_that_was_lost_is_read_again_and_no_member_is_disturbed() {
     for (replicas, are_gone) in [(1, false), (3, false), (3, true)] {
         let mut world = World::settled(replicas, V3_6);
         let (ids, before) = (world.ids(), world.log.len());

@@ -1,4 +1,4 @@
-//! To whom clients are led, and that nobody has to work for that.
+//! To which members clients are led, and that this needs no operator.
 
 use super::rules::{V3_6, planned, pod, rested, status};
 use super::world::World;
@@ -13,7 +13,7 @@ fn served(world: &World) -> Vec<u32> {
 }
 
 #[test]
-fn pods_that_come_back_are_found_while_nobody_works() {
+fn pods_that_come_back_are_found_without_an_operator() {
     let mut world = World::settled(3, V3_6);
     for ordinal in 0..3 {
         world.pods.remove(&Ordinal(ordinal));
@@ -54,7 +54,7 @@ fn members_of_a_spec_that_is_not_valid_are_labelled() {
 }
 
 #[test]
-fn nobody_is_led_to_the_first_member_before_its_cluster_is_recorded_nor_to_a_learner() {
+fn no_client_is_led_to_the_first_member_before_its_cluster_is_recorded_nor_to_a_learner() {
     let mut world = World::new(3, V3_6);
     for _ in 0..200 {
         world.pass();

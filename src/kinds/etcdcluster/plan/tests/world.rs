@@ -237,7 +237,7 @@ impl World {
             .collect()
     }
 
-    /// One pass; what it planned.
+    /// One reconciliation; its plan.
     pub fn pass(&mut self) -> Plan {
         let seen = self.observe();
         let plan = plan(&self.desired, &seen);

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: nothing happens before the quorum has been lost for its grace period, nor where data end with their pod;
 //! no pod of a member that answers is touched; one in which etcd may run goes only once all that went before it are
-//! back; nobody is brought to another minor, nor to a higher patch.
+//! back; no member is brought to another minor, nor to a higher patch.
 
 use super::super::cluster_state::ClusterState;
 use super::super::decision::Decision;
@@ -13,8 +13,8 @@ use crate::kinds::etcdcluster::observation::{
     ConfigEntry, Ordinal, Phase, Pod, PodPhase, Purpose, StatefulSet, Template,
 };
 
-/// Makes pods that do not come up from what is asked for by now. Who the members are nobody is left to say: they are
-/// told what they were told before.
+/// Makes pods that do not come up from what is asked for by now. No member is left to report the member list: each gets
+/// the entry it had before.
 pub fn heal(cluster: &ClusterState) -> Option<Decision> {
     let set = cluster.stateful_set()?;
     let target = cluster.desired.template;
@@ -54,7 +54,7 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
     operate(Phase::Rolling, action)
 }
 
-/// How likely a pod that is silent votes all the same, and is what is left of a quorum that is not heard.
+/// How likely a pod that does not answer votes all the same, and is part of a quorum that cannot be reached.
 const fn may_vote(pod: &Pod) -> u8 {
     match pod.phase {
         PodPhase::Up => 2,
@@ -64,7 +64,7 @@ const fn may_vote(pod: &Pod) -> u8 {
 }
 
 /// Whether a pod that may vote has to wait for another member: that one has been stopped for another template and is not
-/// back yet, or does not run and this one does. Nobody waits for data that are gone.
+/// back yet, or does not run and this one does. Nothing waits for data that are gone.
 fn is_one_awaited(cluster: &ClusterState, target: Template, pod: &Pod) -> bool {
     let comes = |other: &Pod| {
         let is_stopped = other.template == target || pod.phase == PodPhase::Up;

@@ -30,7 +30,7 @@ fn read(text: &str) -> Map<String, Value> {
 }
 
 #[test]
-fn a_member_that_joins_is_told_everything() {
+fn a_member_that_joins_gets_everything() {
     let flags = flags_of(&plain(), &entry(Purpose::Join, Version::new(6, 16), 1), &[0, 1, 2]);
     assert_eq!(
         flags,

@@ -119,7 +119,7 @@ fn may_replace(status: &EtcdClusterStatus, minute: i64) -> bool {
 }
 
 #[test]
-fn two_replacements_an_hour_are_counted_before_they_are_made_whoever_works() {
+fn two_replacements_an_hour_are_counted_before_they_are_made_by_any_operator() {
     let empty = EtcdClusterStatus::default();
     let first = announced(&empty, OperationKind::Replace, 1, Phase::Removing, 0);
     assert!(may_replace(&first, 1));

@@ -61,7 +61,7 @@ fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
 }
 
 #[test]
-fn what_nobody_may_change_stays_as_it_is() {
+fn immutable_fields_stay_as_they_are() {
     let before = manifest(&plain(), &TEMPLATE, 3, GUARD, false);
     let larger = cluster(&json!({
         "version": "3.6.16", "storage": {"size": "20Gi", "storageClassName": "other"}, "tls": {"mode": "Disabled"},
@@ -115,7 +115,7 @@ fn pods_that_come_back_have_the_label_of_a_voter_and_are_made_from_the_same() {
 }
 
 #[test]
-fn what_something_was_made_from_is_told_by_its_annotation() {
+fn an_annotation_names_the_template() {
     let set = live(&manifest(&plain(), &TEMPLATE, 3, GUARD, false));
     let pods = set.spec.unwrap().template.metadata.unwrap();
     assert_eq!(template_of(&pods), Some(TEMPLATE));

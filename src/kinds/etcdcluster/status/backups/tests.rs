@@ -103,7 +103,7 @@ fn what_keeps_backups_from_being_taken_is_said() {
 }
 
 #[test]
-fn a_destination_that_is_not_there_is_told_whatever_was_taken_before() {
+fn a_destination_that_is_not_there_is_reported_whatever_was_taken_before() {
     let of = |backup: &Value, why, status: &BackupStatus| {
         let told = Backups { destination: Some(why), ..Backups::default() };
         let asked = asked(backup);
@@ -148,7 +148,7 @@ fn without_a_schedule_nothing_is_overdue_and_what_was_taken_is_said() {
 }
 
 #[test]
-fn each_backup_is_told_once() {
+fn each_backup_is_reported_once() {
     let cluster = asked(&json!({"schedule": "@daily"}));
     let before = said_of(&cluster, &EtcdClusterStatus::default(), &seen(&cluster));
     let backup = Some(BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) });

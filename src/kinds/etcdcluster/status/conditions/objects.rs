@@ -1,4 +1,4 @@
-//! What conditions say of objects by their names. Pure.
+//! Messages of conditions about objects that they name. Pure.
 
 use super::super::messages;
 use super::Facts;

@@ -1,4 +1,4 @@
-//! What conditions say of a lost quorum and its way back. Pure.
+//! Messages of conditions about a lost quorum and its recovery. Pure.
 
 use super::super::messages;
 use super::Facts;

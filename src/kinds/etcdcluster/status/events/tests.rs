@@ -24,7 +24,7 @@ fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, 
 }
 
 #[test]
-fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
+fn what_needs_attention_is_reported_when_it_begins_and_when_it_is_over() {
     let nothing = EtcdClusterStatus::default();
     for reason in [
         reason::NAME_TAKEN,
@@ -45,7 +45,7 @@ fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
 }
 
 #[test]
-fn that_root_cannot_get_its_password_is_told_and_that_it_gets_one_is_not() {
+fn that_root_cannot_get_its_password_is_reported_and_that_it_gets_one_is_not() {
     let says = |state, reason| says(condition::CERTIFICATES_READY, state, reason, "because");
     let (valid, unset) =
         (says("True", reason::CERTIFICATES_VALID), says("False", reason::ROOT_PASSWORD_UNSET));
@@ -59,7 +59,7 @@ fn that_root_cannot_get_its_password_is_told_and_that_it_gets_one_is_not() {
 }
 
 #[test]
-fn what_comes_with_every_restart_is_not_told() {
+fn what_comes_with_every_restart_is_not_reported() {
     let (healthy, down) = (degraded(reason::HEALTHY), degraded(reason::MEMBER_DOWN));
     for (previous, status) in
         [(&healthy, &down), (&down, &healthy), (&EtcdClusterStatus::default(), &healthy)]
@@ -69,7 +69,7 @@ fn what_comes_with_every_restart_is_not_told() {
 }
 
 #[test]
-fn an_upgrade_that_is_stalled_is_told_once_however_often_its_pod_starts() {
+fn an_upgrade_that_is_stalled_is_reported_once_however_often_its_pod_starts() {
     let (healthy, stalled) = (degraded(reason::HEALTHY), degraded(reason::UPGRADE_STALLED));
     let (down, lost) = (degraded(reason::MEMBER_DOWN), degraded(reason::QUORUM_LOST));
     let mut memory = None;
@@ -84,7 +84,7 @@ fn an_upgrade_that_is_stalled_is_told_once_however_often_its_pod_starts() {
 }
 
 #[test]
-fn a_spec_that_is_refused_is_told_once() {
+fn a_spec_that_is_refused_is_reported_once() {
     let valid = says(condition::SPEC_VALID, "True", reason::VALID, "the rules of the gate hold");
     let invalid = says(condition::SPEC_VALID, "False", reason::INVALID, "no");
     assert_eq!(told(&valid, &invalid), [(true, reason::INVALID)]);
@@ -95,7 +95,7 @@ fn a_spec_that_is_refused_is_told_once() {
 }
 
 #[test]
-fn a_volume_that_cannot_grow_is_told_once() {
+fn a_volume_that_cannot_grow_is_reported_once() {
     let with =
         |reason: &str| says(condition::SPEC_VALID, "True", reason, "data-c-0: the class lets no volume grow");
     // What decides is the reason, whatever the message says.
@@ -113,11 +113,11 @@ fn with_alarms(armed: &[Alarm]) -> Observation {
 }
 
 #[test]
-fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
+fn an_alarm_is_reported_when_it_is_armed_and_when_it_is_disarmed() {
     let status = EtcdClusterStatus::default();
     let full = Alarm { member: id(1), kind: AlarmKind::NoSpace };
     let gone = Alarm { member: MemberId(0xbb), kind: AlarmKind::Corrupt };
-    let nobody = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
+    let unnamed = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
     let mut memory = None;
     let mut told = |armed: &[Alarm]| {
         let notes = alarms("c", &status, &with_alarms(armed), &mut memory);
@@ -127,7 +127,7 @@ fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
     assert_eq!(told(&[full]), ["AlarmRaised: alarm NOSPACE of member c-1 is armed"]);
     assert_eq!(told(&[full]), [""; 0]);
     assert_eq!(
-        told(&[nobody, gone]),
+        told(&[unnamed, gone]),
         [
             "AlarmRaised: alarm CORRUPT of a member that is unknown is armed",
             "AlarmRaised: alarm CORRUPT of member bb, which is gone, is armed",

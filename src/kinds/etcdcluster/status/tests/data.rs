@@ -18,7 +18,7 @@ fn a_lost_quorum_is_named_and_how_it_comes_back() {
 }
 
 #[test]
-fn what_becomes_of_a_request_to_recover_is_told() {
+fn what_becomes_of_a_request_to_recover_is_reported() {
     let asked = |text: Option<&str>, change: fn(&mut Observation)| {
         let mut cluster = plain();
         cluster.recovery = text.map(str::to_owned);
@@ -70,7 +70,7 @@ fn without_a_quorum(cluster: &Spec) -> Observation {
 }
 
 #[test]
-fn nobody_is_led_to_a_recovery_of_data_in_memory() {
+fn no_message_proposes_a_recovery_of_data_in_memory() {
     let mut cluster = cluster(&json!({
         "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"medium": "Memory"},
     }));

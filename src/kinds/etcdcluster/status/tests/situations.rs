@@ -16,7 +16,7 @@ struct Case {
     condition: &'static str,
     series: &'static str,
     spec: fn(&mut Value),
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
     change: fn(&mut Observation),
 }
 
@@ -40,7 +40,7 @@ impl Case {
             "metadata": {"name": self.name, "namespace": "default", "uid": "u-1", "generation": 7},
             "spec": {"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi"}, "tls": {"mode": "Disabled"}},
         });
-        let resolve = |object: &Value, faults: &[Fault]| {
+        let resolve = |object: &Value, faults: &[FieldError]| {
             let cluster: EtcdCluster = serde_json::from_value(object.clone()).unwrap();
             Spec::resolve(&cluster, faults)
         };
@@ -128,7 +128,7 @@ fn what_users_see_is_in_the_runbooks() {
             .asks(|spec| spec["version"] = "3.6.17".into())
             .when(stalled),
         Case {
-            faults: vec![Fault::new(Path::spec().at("replicas"), Reason::Invalid, "must be at most 9")],
+            faults: vec![FieldError::new(Path::spec().at("replicas"), Reason::Invalid, "must be at most 9")],
             ..Case::new(
                 "spec-refused",
                 condition::SPEC_VALID,

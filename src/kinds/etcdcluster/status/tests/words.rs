@@ -3,9 +3,9 @@
 use super::*;
 
 #[test]
-fn what_is_wrong_with_an_object_that_cannot_be_read_is_told_without_its_values() {
-    let fault = |field| Fault::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
-    let told = |faults: &[Fault]| {
+fn what_is_wrong_with_an_object_that_cannot_be_read_is_reported_without_its_values() {
+    let fault = |field| FieldError::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
+    let told = |faults: &[FieldError]| {
         let statements = undecodable(faults).into_iter();
         statements.map(|one| (one.about, one.state, one.reason, one.message)).collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
-//! What a timetable asks for and what comes next, and for how long that answer holds.
+//! What a timetable asks for now and next, and for how long that answer holds.
 //!
 //! Guarantees: at every instant at which an outlook [holds](Outlook::holds), it says what the timetable says that it was
-//! made of. So it is kept, and nobody reckons the same changes again and again.
+//! made of. So it is kept, and the same changes are not computed again and again.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,7 +15,7 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// The dates that it was reckoned with.
+    /// The dates that it was computed with.
     dates: HolidayDates,
     since: Timestamp,
     /// Itself no longer part.

@@ -1,4 +1,4 @@
-//! Reads a timetable from a spec, naming everything that makes none.
+//! Parses a timetable from a spec, and reports all errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::dates::{HolidayDates, date};
 use super::{DAY, Exception, Schedule, When, Window};
-use crate::api::field::{Fault, Path, Reason};
+use crate::api::field::{FieldError, Path, Reason};
 use crate::api::time_zone;
 use crate::kinds::tdset::api::v1::{self, MOST_RULES};
 
@@ -24,14 +24,14 @@ impl Schedule {
     ///
     /// # Errors
     /// A fault for each field that leaves open what the timetable is.
-    pub fn parse(spec: &v1::TDSetSpec) -> Result<Self, Vec<Fault>> {
+    pub fn parse(spec: &v1::TDSetSpec) -> Result<Self, Vec<FieldError>> {
         let mut faults = Faults(Vec::new());
         let path = Path::spec();
         let zone = faults.zone(&path.at("timeZone"), spec.time_zone.as_deref());
         for (list, length) in [("windows", spec.windows().len()), ("exceptions", spec.exceptions().len())] {
             if length > MOST_RULES {
                 let detail = format!("{length} items: must have at most {MOST_RULES}");
-                faults.0.push(Fault::new(path.at(list), Reason::TooMany, detail));
+                faults.0.push(FieldError::new(path.at(list), Reason::TooMany, detail));
             }
         }
         let windows = spec.windows().iter().enumerate();
@@ -85,14 +85,14 @@ impl Schedule {
 }
 
 /// Collects faults while parts are read; a part with a fault is read as something harmless.
-struct Faults(Vec<Fault>);
+struct Faults(Vec<FieldError>);
 
 impl Faults {
     fn zone(&mut self, path: &Path, name: Option<&str>) -> TimeZone {
         let found = name.map_or(Ok(TimeZone::UTC), time_zone::find);
         found.unwrap_or_else(|error| {
             let name = name.unwrap_or_default();
-            self.0.push(Fault::invalid(path.clone(), name, error.to_string()));
+            self.0.push(FieldError::invalid(path.clone(), name, error.to_string()));
             TimeZone::UTC
         })
     }
@@ -139,7 +139,7 @@ impl Faults {
         minutes(text).filter(|minute| *minute <= last).unwrap_or_else(|| {
             let latest = format!("{:02}:{:02}", last / 60, last % 60);
             let detail = format!("must be a local time, \"HH:MM\" from 00:00 to {latest}");
-            self.0.push(Fault::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path.clone(), text, detail));
             0
         })
     }
@@ -152,7 +152,7 @@ impl Faults {
         let found = date(text);
         if found.is_none() {
             let detail = "must be a date, such as 2026-12-25";
-            self.0.push(Fault::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path.clone(), text, detail));
         }
         found
     }
@@ -160,7 +160,7 @@ impl Faults {
     fn instant(&mut self, path: &Path, text: &str) -> Timestamp {
         text.parse().unwrap_or_else(|_| {
             let detail = "must be an instant with an offset, such as 2026-11-27T06:00:00+01:00";
-            self.0.push(Fault::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path.clone(), text, detail));
             Timestamp::MIN
         })
     }

@@ -1,4 +1,4 @@
-//! The days to come, as data: which count holds when, on which local days, and what the clocks do on them.
+//! The coming days, as data: which count holds when, on which local days, and changes of the clocks.
 //!
 //! Guarantees: the spans follow one another without a hole, and each says what [`Schedule::effective`] says at every
 //! instant of it; every local date asked for is there once, those of 23 or 25 hours and those that a country left out

@@ -1,4 +1,4 @@
-//! What the operator says of a TDSet.
+//! The status of a TDSet.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;

@@ -1,4 +1,4 @@
-//! The workload of a TDSet: one to create, or one that is there.
+//! The workload of a TDSet: one to create, or an existing one.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ impl PullPolicy {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new(dns::NOBODY_TO_ASK.0).message(dns::NOBODY_TO_ASK.1).field_path(".dnsPolicy").reason(Reason::FieldValueRequired),
+    validation = Rule::new(dns::NO_NAMESERVER.0).message(dns::NO_NAMESERVER.1).field_path(".dnsPolicy").reason(Reason::FieldValueRequired),
 )]
 pub struct Pod {
     /// Labels, beside those that the pods are selected by.

@@ -1,7 +1,7 @@
-//! What the author of a TDSet should know although it is accepted.
+//! Warnings about a TDSet that is accepted.
 //!
 //! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is
-//! told only of what it touches, so that a new image does not bring the timetable's warnings back.
+//! warned only about what it touches, so that a new image does not bring the timetable's warnings back.
 
 mod clocks;
 mod exceptions;
@@ -12,7 +12,7 @@ use jiff::civil::{Date, Weekday};
 
 use super::super::schedule::{Schedule, Source};
 use super::super::v1::{AutoscalerKind, Day, Overlap, Season, TDSetSpec, Window};
-use crate::api::field::Verdict;
+use crate::api::field::Validation;
 use crate::api::time_zone;
 use minutes::Minutes;
 
@@ -27,7 +27,7 @@ pub(super) fn advise(
     schedule: &Schedule,
     old: Option<&TDSetSpec>,
     now: Timestamp,
-    verdict: &mut Verdict,
+    validation: &mut Validation,
 ) {
     let zone_name = spec.time_zone.as_deref().unwrap_or("UTC");
     let overlap = spec.overlap.unwrap_or_default();
@@ -48,10 +48,10 @@ pub(super) fn advise(
     for (_, list, part) in parts.into_iter().filter(|(touched, ..)| *touched) {
         let more = part.len().saturating_sub(MOST_ALIKE);
         for text in part.iter().take(MOST_ALIKE) {
-            verdict.warn(text);
+            validation.warn(text);
         }
         if more > 0 {
-            verdict.warn(format!("{list}: {more} more of the same kind"));
+            validation.warn(format!("{list}: {more} more of the same kind"));
         }
     }
 }
@@ -248,7 +248,7 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
     found
 }
 
-/// A Service that will have nobody behind it.
+/// A Service that will have no endpoints.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
     service_port(spec)?;
     let place = if spec.default_replicas == Some(0) {

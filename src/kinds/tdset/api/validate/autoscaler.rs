@@ -1,19 +1,19 @@
-//! Judges the bounds of an autoscaler.
+//! Validates the bounds of an autoscaler.
 
-use crate::api::field::{Fault, Path, Verdict};
+use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::tdset::api::v1::{Autoscaler, MOST_REPLICAS, TDSetSpec};
 
 /// What is wrong with `maxReplicas`, wherever it stands, and with what is left on deletion.
-pub(super) fn judge(spec: &TDSetSpec, verdict: &mut Verdict) {
-    maxima(spec, verdict);
+pub(super) fn validate(spec: &TDSetSpec, validation: &mut Validation) {
+    maxima(spec, validation);
     if let Some(autoscaler) = &spec.autoscaler {
-        ceiling(spec, autoscaler, verdict);
-        on_deletion(spec, autoscaler, verdict);
+        ceiling(spec, autoscaler, validation);
+        on_deletion(spec, autoscaler, validation);
     }
 }
 
 /// Each upper bound by itself, and against the count beside it.
-fn maxima(spec: &TDSetSpec, verdict: &mut Verdict) {
+fn maxima(spec: &TDSetSpec, validation: &mut Validation) {
     let path = Path::spec();
     let own = spec.autoscaler.as_ref().and_then(|autoscaler| autoscaler.max_replicas);
     let own = own.map(|most| {
@@ -30,23 +30,23 @@ fn maxima(spec: &TDSetSpec, verdict: &mut Verdict) {
     let rules: Vec<_> = windows.chain(exceptions).collect();
     for (path, ..) in &rules {
         if spec.autoscaler.is_none() {
-            verdict.deny(Fault::forbidden(path.clone(), "goes with autoscaler"));
+            validation.reject(FieldError::forbidden(path.clone(), "goes with autoscaler"));
         } else if own.is_none() {
             let detail = "needs autoscaler.maxReplicas, which holds at all other times";
-            verdict.deny(Fault::forbidden(path.clone(), detail));
+            validation.reject(FieldError::forbidden(path.clone(), detail));
         }
     }
     for (path, most, least, field) in own.into_iter().chain(rules) {
         if !(1..=MOST_REPLICAS).contains(&most) {
-            verdict.deny(Fault::invalid(path, most, format!("must be from 1 to {MOST_REPLICAS}")));
+            validation.reject(FieldError::invalid(path, most, format!("must be from 1 to {MOST_REPLICAS}")));
         } else if least.is_some_and(|least| most < least) {
-            verdict.deny(Fault::invalid(path, most, format!("must not be below {field}")));
+            validation.reject(FieldError::invalid(path, most, format!("must not be below {field}")));
         }
     }
 }
 
 /// That no window and no exception asks for more than the ceiling, where it has none of its own.
-fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, verdict: &mut Verdict) {
+fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validation) {
     let Some(most) = autoscaler.max_replicas else { return };
     let path = Path::spec();
     let windows = spec.windows().iter().enumerate();
@@ -59,30 +59,34 @@ fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, verdict: &mut Verdict) {
     for (path, replicas) in windows.chain(exceptions).filter(|(_, replicas)| *replicas > most) {
         let detail =
             format!("must not be above spec.autoscaler.maxReplicas, {most}: give maxReplicas beside it");
-        verdict.deny(Fault::invalid(path.at("replicas"), replicas, detail));
+        validation.reject(FieldError::invalid(path.at("replicas"), replicas, detail));
     }
 }
 
-/// What is left behind is said in one place.
-fn on_deletion(spec: &TDSetSpec, autoscaler: &Autoscaler, verdict: &mut Verdict) {
+/// What is left behind is given in one place.
+fn on_deletion(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validation) {
     let path = Path::spec();
     if spec.target.reference.as_ref().is_some_and(|reference| reference.replicas_on_deletion.is_some()) {
         let path = path.at("target").at("ref").at("replicasOnDeletion");
         let detail = "does not go with autoscaler, which has the count: use autoscaler.onDeletion";
-        verdict.deny(Fault::forbidden(path, detail));
+        validation.reject(FieldError::forbidden(path, detail));
     }
     let Some(left) = &autoscaler.on_deletion else { return };
     let path = path.at("autoscaler").at("onDeletion");
     if !(0..=MOST_REPLICAS).contains(&left.min_replicas) {
         let detail = format!("must be from 0 to {MOST_REPLICAS}");
-        verdict.deny(Fault::invalid(path.at("minReplicas"), left.min_replicas, detail));
+        validation.reject(FieldError::invalid(path.at("minReplicas"), left.min_replicas, detail));
     }
     if let Some(most) = left.max_replicas {
         if !(1..=MOST_REPLICAS).contains(&most) {
             let detail = format!("must be from 1 to {MOST_REPLICAS}");
-            verdict.deny(Fault::invalid(path.at("maxReplicas"), most, detail));
+            validation.reject(FieldError::invalid(path.at("maxReplicas"), most, detail));
         } else if most < left.min_replicas {
-            verdict.deny(Fault::invalid(path.at("maxReplicas"), most, "must not be below minReplicas"));
+            validation.reject(FieldError::invalid(
+                path.at("maxReplicas"),
+                most,
+                "must not be below minReplicas",
+            ));
         }
     }
 }
@@ -100,9 +104,9 @@ mod tests {
             "target": {"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
         });
         json_patch::merge(&mut spec, fields);
-        let mut verdict = Verdict::default();
-        judge(&serde_json::from_value(spec).unwrap(), &mut verdict);
-        verdict.faults.iter().map(ToString::to_string).collect()
+        let mut validation = Validation::default();
+        validate(&serde_json::from_value(spec).unwrap(), &mut validation);
+        validation.errors.iter().map(ToString::to_string).collect()
     }
 
     fn window(replicas: i32, most: Option<i32>) -> Value {

@@ -54,25 +54,25 @@ fn edit(mut object: Value, pointer: &str, value: Value) -> Value {
 }
 
 fn faults(object: &Value) -> Vec<String> {
-    let verdict = validate(object, None, now());
-    verdict.faults.iter().map(ToString::to_string).collect()
+    let validation = validate(object, None, now());
+    validation.errors.iter().map(ToString::to_string).collect()
 }
 
 fn change(old: &Value, new: &Value) -> Vec<String> {
-    let verdict = validate(new, Some(old), now());
-    verdict.faults.iter().map(ToString::to_string).collect()
+    let validation = validate(new, Some(old), now());
+    validation.errors.iter().map(ToString::to_string).collect()
 }
 
 fn advice(object: &Value) -> Vec<String> {
-    let verdict = validate(object, None, now());
-    assert_eq!(verdict.faults, [], "the object is to be sound");
-    verdict.warnings.iter().map(ToString::to_string).collect()
+    let validation = validate(object, None, now());
+    assert_eq!(validation.errors, [], "the object is to be sound");
+    validation.warnings.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_sound_object_passes_without_a_word() {
-    assert_eq!(validate(&sound(), None, now()), Verdict::default());
-    assert_eq!(validate(&sound(), Some(&sound()), now()), Verdict::default());
+    assert_eq!(validate(&sound(), None, now()), Validation::default());
+    assert_eq!(validate(&sound(), Some(&sound()), now()), Validation::default());
 }
 
 /// Checks that `value` at `pointer` is the one fault, and how its message begins.
@@ -272,8 +272,8 @@ fn the_examples_are_what_they_claim_to_be() {
         include_str!("../../../../../examples/rejected/tdset-target.yaml"),
         include_str!("../../../../../examples/rejected/tdset-empty-window.yaml"),
     ] {
-        let verdict = validate(&read(text), None, now());
-        let mut paths: Vec<_> = verdict.faults.iter().map(|fault| fault.path.to_string()).collect();
+        let validation = validate(&read(text), None, now());
+        let mut paths: Vec<_> = validation.errors.iter().map(|fault| fault.path.to_string()).collect();
         let claimed = text.lines().next().unwrap().trim_start_matches("# refused: ");
         let mut claimed: Vec<_> = claimed.split(", ").collect();
         paths.sort_unstable();

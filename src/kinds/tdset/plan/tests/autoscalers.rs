@@ -50,7 +50,7 @@ fn bounds(cluster: &Cluster) -> (i32, i32) {
     (found.min(), found.max())
 }
 
-/// Runs passes until nothing is left to do.
+/// Reconciles until nothing is left to do.
 fn rest(cluster: &mut Cluster, tdset: &TDSet) -> Planned {
     for _ in 0..3 {
         cluster.pass(tdset);
@@ -153,7 +153,7 @@ fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none()
 }
 
 #[test]
-fn a_day_that_ends_before_it_was_told_of_does_not_end_in_silence() {
+fn a_day_that_ends_before_it_was_reported_does_not_end_in_silence() {
     let nights = nights();
     let mut cluster = cluster(EARLY, hpa(3, 10), 5);
     rest(&mut cluster, &nights);
@@ -218,7 +218,7 @@ fn an_autoscaler_that_goes_to_none_by_itself_does_so_each_night() {
 }
 
 #[test]
-fn an_upper_bound_that_another_client_writes_is_taken_back_and_told_of() {
+fn an_upper_bound_that_another_client_writes_is_taken_back_and_reported() {
     let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
     let mut cluster = cluster(EARLY, hpa(2, 30), 5);
     rest(&mut cluster, &tdset);
@@ -233,7 +233,7 @@ fn an_upper_bound_that_another_client_writes_is_taken_back_and_told_of() {
     let note = "ReplicasReverted: maxReplicas of HorizontalPodAutoscaler web 10 → 30: taken back from argocd-controller";
     assert_eq!(verbs(&cluster.pass(&tdset).report), [note]);
 
-    // Each time anew it is a contest, which has its pace.
+    // Each time it is a new contest, which has its pace.
     cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
     let until = at("2026-03-02T06:01:00Z");
     let over = at("2026-03-02T06:10:00Z");

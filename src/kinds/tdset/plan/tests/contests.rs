@@ -13,7 +13,7 @@ fn contest(until: &str, over: &str) -> Contest {
 }
 
 #[test]
-fn a_count_that_is_taken_back_is_told_of() {
+fn a_count_that_is_taken_back_is_reported() {
     let tdset = web(&json!({}));
     for (writer, who) in [(by("kubectl"), "kubectl"), (Writer::Unknown, "another client")] {
         let mut cluster = settled(&tdset, EARLY);
@@ -106,7 +106,7 @@ fn a_transition_does_not_wait_for_a_contest() {
 }
 
 #[test]
-fn a_tool_that_applies_a_repository_is_nobody_who_scales() {
+fn a_tool_that_applies_a_repository_does_not_scale() {
     let kept = web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}));
     for (manager, stands) in
         [("kubectl", true), ("argocd-controller", false), ("kustomize-controller", false)]
@@ -137,7 +137,7 @@ fn a_leader_whose_clock_is_behind_does_not_undo_a_transition() {
 }
 
 #[test]
-fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_told_of() {
+fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_reported() {
     let (shop, web) = (shop(), web(&json!({})));
     let lent = self::web(&json!({"defaultReplicas": null}));
     let scaled = |tdset: &TDSet| {

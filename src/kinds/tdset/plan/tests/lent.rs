@@ -120,7 +120,7 @@ fn a_schedule_that_is_suspended_at_the_end_of_a_window_gives_the_count_back_when
 #[test]
 fn a_fault_in_the_spec_does_not_forget_the_count() {
     let cluster = inside();
-    let fault = Fault::required(crate::api::field::Path::spec().at("timeZone"), "");
+    let fault = FieldError::required(crate::api::field::Path::spec().at("timeZone"), "");
     let told = plan_with(&office(), vec![fault], &cluster.0);
     assert_eq!(told.status.replicas_before, Some(5));
 }

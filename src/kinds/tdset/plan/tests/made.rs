@@ -10,7 +10,7 @@ fn what_is_not_there_is_made_with_its_count_and_without_force() {
 }
 
 #[test]
-fn a_count_that_somebody_else_wrote_is_taken_back() {
+fn a_count_that_another_client_wrote_is_taken_back() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY);
     cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
@@ -20,7 +20,7 @@ fn a_count_that_somebody_else_wrote_is_taken_back() {
 }
 
 #[test]
-fn a_field_that_somebody_else_changed_is_taken_back_and_what_they_added_stays() {
+fn a_field_that_another_client_changed_is_taken_back_and_what_it_added_stays() {
     type Edit = fn(&mut Deployment);
     let shop = shop();
     let cluster = Cluster::settled(&shop, EARLY);
@@ -62,7 +62,7 @@ fn a_suspended_one_rolls_out_and_leaves_the_count_alone() {
 }
 
 #[test]
-fn an_object_of_somebody_else_is_never_written_and_is_told_of_once() {
+fn an_object_of_another_owner_is_never_written_and_is_reported_once() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY);
     cluster.edit(|deployment| deployment.metadata.owner_references = None);
@@ -78,7 +78,7 @@ fn an_object_of_somebody_else_is_never_written_and_is_told_of_once() {
 }
 
 #[test]
-fn a_service_of_somebody_else_holds_up_no_count() {
+fn a_service_of_another_owner_holds_up_no_count() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at(OPENING);
     Arc::make_mut(cluster.0.service.as_mut().unwrap()).metadata.owner_references = None;

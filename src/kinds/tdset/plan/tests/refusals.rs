@@ -1,4 +1,4 @@
-//! The day goes on while the API server refuses some of it, and what held a count back is told of when it ends.
+//! The day goes on while the API server refuses some of it, and what held a count back is reported when it ends.
 
 use super::workloads::{has, settled, web};
 use super::*;
@@ -80,7 +80,7 @@ fn a_count_that_is_kept_stands_while_a_service_is_refused() {
 }
 
 #[test]
-fn a_count_that_is_refused_is_told_of_when_it_is_written_and_not_before() {
+fn a_count_that_is_refused_is_reported_when_it_is_written_and_not_before() {
     let tdset = shop();
     let mut cluster = Cluster::settled(&tdset, EARLY).at(OPENING);
     for _ in 0..2 {
@@ -158,7 +158,7 @@ fn an_edit_of_the_pace_of_a_ramp_goes_on_from_the_count_that_is_there() {
 }
 
 #[test]
-fn what_held_a_count_back_is_told_of_when_it_ends() {
+fn what_held_a_count_back_is_reported_when_it_ends() {
     type Edit = fn(&mut Observed, bool);
     let suspended = web(&json!({"suspend": true}));
     let free = web(&json!({}));
@@ -203,7 +203,7 @@ fn a_deployment_of_a_suspended_schedule_is_made_with_the_scheduled_count() {
 }
 
 #[test]
-fn what_the_api_server_does_not_say_is_told_of_and_nothing_is_made_meanwhile() {
+fn what_the_api_server_does_not_say_is_reported_and_nothing_is_made_meanwhile() {
     let tdset = shop();
     let why = "failed to read deployments default/shop: there was no answer";
     let known = Cluster::settled(&tdset, EARLY).0;
@@ -215,8 +215,8 @@ fn what_the_api_server_does_not_say_is_told_of_and_nothing_is_made_meanwhile() {
     let (state, reason, message) = condition(&told.status, ConditionType::Ready);
     assert_eq!((state.as_str(), reason.as_str(), message.as_str()), ("False", "TargetNotReadable", why));
     assert_eq!(verbs(&told.report), [format!("TargetNotReadable: {why}"), "status".to_owned()]);
-    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "nobody tells when it may be read again");
-    // The transition that comes meanwhile is told of afterwards.
+    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "it is unknown when it may be read again");
+    // The transition that comes meanwhile is reported afterwards.
     let mut cluster = Cluster(Observed { now: at(OPENING), status: told.status, ..known });
     cluster.pass(&tdset);
     let note = "ReplicasScheduled: replicas 2 → 6: window office, nothing is in the way any more";

@@ -13,7 +13,7 @@ fn situation(
     name: &'static str,
     series: &'static str,
     spec: &Value,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
     change: fn(&mut Observed),
 ) -> Situation {
     let mut object = json!(shop());
@@ -36,7 +36,7 @@ fn what_users_see_is_in_the_runbooks() {
         "target": {"create": null, "ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
     });
     let unchanged = |_: &mut Observed| ();
-    let fault = Fault::new(Path::spec().at("timeZone"), FaultReason::Invalid, "is no time zone");
+    let fault = FieldError::new(Path::spec().at("timeZone"), FaultReason::Invalid, "is no time zone");
     let all = [
         situation("target-missing", "gatehouse_tdset_problem", &reference, Vec::new(), |observed| {
             let message = "Deployment web does not exist".to_owned();

@@ -19,7 +19,7 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
 }
 
 #[test]
-fn a_transition_is_one_small_write_and_is_told_of_once() {
+fn a_transition_is_one_small_write_and_is_reported_once() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-02T07:00:00.25Z");
     let first = cluster.pass(&shop);
@@ -38,7 +38,7 @@ fn a_transition_is_one_small_write_and_is_told_of_once() {
 }
 
 #[test]
-fn what_was_missed_is_told_of_as_the_one_transition_that_holds() {
+fn what_was_missed_is_reported_as_the_one_transition_that_holds() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-04T12:00:00Z");
     cluster.pass(&shop);
@@ -48,7 +48,7 @@ fn what_was_missed_is_told_of_as_the_one_transition_that_holds() {
 }
 
 #[test]
-fn a_transition_that_was_carried_out_keeps_its_lateness_until_it_is_told() {
+fn a_transition_that_was_carried_out_keeps_its_lateness_until_it_is_reported() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-02T07:00:00.01Z");
     let carried = cluster.pass(&shop).transition;

@@ -60,7 +60,7 @@ fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
 }
 
 #[test]
-fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
+fn a_window_that_ends_before_its_count_was_reported_does_not_end_in_silence() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY).at(OPENING);
     cluster.pass(&tdset);
@@ -78,7 +78,7 @@ fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
 }
 
 #[test]
-fn an_edit_that_is_undone_before_its_count_was_told_of_does_not_end_in_silence() {
+fn an_edit_that_is_undone_before_its_count_was_reported_does_not_end_in_silence() {
     let mut edited = json!(web(&json!({})));
     let mut cluster = settled(&serde_json::from_value(edited.clone()).unwrap(), EARLY);
     let undone = [(2, 3), (3, 2)].map(|(generation, count)| -> TDSet {
@@ -113,11 +113,11 @@ fn a_count_that_is_kept_stands_until_the_next_transition_and_no_longer() {
 }
 
 #[test]
-fn what_was_written_while_nobody_worked_stands_if_no_transition_came_after_it() {
+fn what_was_written_while_no_operator_ran_stands_if_no_transition_came_after_it() {
     for (written, stands) in
         [("2026-03-02T06:59:59Z", false), (OPENING, true), ("2026-03-02T07:30:00Z", true)]
     {
-        // Nothing is remembered, and the status is of before.
+        // Nothing is remembered, and the status is older.
         let mut cluster = settled(&kept(), EARLY).at("2026-03-02T08:00:00Z");
         cluster.scale(9, by_kubectl(written));
         cluster.pass(&kept());
@@ -140,7 +140,7 @@ fn what_stood_when_the_schedule_was_made_is_not_kept() {
 }
 
 #[test]
-fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
+fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_reported() {
     let untimed = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
     let mut cluster = settled(&kept(), EARLY);
     cluster.scale(9, untimed());
@@ -148,7 +148,7 @@ fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
     let mut missed = settled(&kept(), EARLY).at("2026-03-02T08:00:00Z");
     missed.scale(9, untimed());
     missed.pass(&kept());
-    assert_eq!(has(&missed), 6, "it may have been written before the transition that nobody saw");
+    assert_eq!(has(&missed), 6, "it may have been written before the transition that was not observed");
     let mut missed = settled(&kept(), EARLY).at("2026-03-02T18:00:00Z");
     missed.scale(9, untimed());
     missed.pass(&kept());
@@ -196,7 +196,7 @@ fn a_ramp_is_a_line_from_the_count_that_was_found() {
     other.scale(9, by_kubectl(OPENING));
     other.pass(&ramped);
     assert_eq!(has(&other), 3);
-    // Nobody worked for a while: the count is where it would have been.
+    // No operator ran for a while: the count is where it would have been.
     let mut later = cluster.at("2026-03-02T07:25:00Z");
     assert_eq!(verbs(&later.pass(&ramped).work), ["merge Deployment 5 as gatehouse-tdset-count"]);
     let told = later.pass(&ramped);
@@ -359,8 +359,8 @@ fn dates_from_elsewhere_decide_and_while_they_are_unknown_nothing_is_claimed() {
 proptest! {
     #![proptest_config(crate::properties::config())]
 
-    /// Whatever happened and whoever scaled: one reconciliation brings the count where it belongs, another one tells of
-    /// it, and then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
+    /// Whatever happened and whichever client scaled: one reconciliation brings the count where it belongs, another one
+    /// reports it, and then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
     #[test]
     fn every_pass_ends_in_rest_and_every_ramp_arrives(
         start in 0..31_536_000_i64, later in 0..31_536_000_i64, count in 0..20_i32, ramp in any::<bool>(), keep in any::<bool>(),

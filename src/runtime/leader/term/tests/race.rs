@@ -271,7 +271,7 @@ fn the_race_has_winners_and_successors() {
 }
 
 #[test]
-fn clocks_that_differ_by_more_than_is_assumed_are_told_from_those_that_do_not() {
+fn clocks_that_differ_by_more_than_is_assumed_are_distinguished_from_those_that_do_not() {
     let overlap = (0..2000).any(|seed| {
         let race = move || world(seed, &[400, 1000, 1000], 300, 300).run(1200 * MICROS);
         std::panic::catch_unwind(race).is_err()

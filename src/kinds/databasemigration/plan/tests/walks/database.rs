@@ -42,7 +42,7 @@ impl World {
         if self.needs_approval {
             let approved = told.approved_plan_hash.as_ref().expect("it is compared by the run");
             assert_eq!(*approved, hash(told), "the run would refuse it");
-            assert!(self.approved.contains(approved), "what nobody has approved is run");
+            assert!(self.approved.contains(approved), "a run without approval");
         }
         if told.mode == Mode::Rehearse {
             return said(result::Outcome::Rehearsed, 0, &ids);
@@ -58,7 +58,7 @@ impl World {
                 }
                 Some(resolve) => {
                     self.words.1 += 1;
-                    assert!(self.words.1 <= self.words.0, "a doubt is settled that nobody has looked at");
+                    assert!(self.words.1 <= self.words.0, "a doubt is settled without a look");
                     match resolve.resolution {
                         Resolution::Applied => self.history[at].is_in_doubt = false,
                         Resolution::Retry => drop(self.history.remove(at)),

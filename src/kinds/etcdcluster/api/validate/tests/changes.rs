@@ -27,8 +27,8 @@ fn what_is_immutable_stays() {
 /// From the stored version, with what was seen, to another: is that accepted, and is there a warning?
 fn upgrade(from: &str, status: &Value, to: &str) -> (bool, bool) {
     let old = seen(cluster(&json!({ "version": from })), status);
-    let verdict = validate(&cluster(&json!({ "version": to })), Some(&old));
-    (verdict.accepted(), warned(&verdict))
+    let validation = validate(&cluster(&json!({ "version": to })), Some(&old));
+    (validation.accepted(), warned(&validation))
 }
 
 #[test]
@@ -67,17 +67,17 @@ fn an_upgrade_under_way_can_only_be_rolled_back() {
 #[test]
 fn a_lower_minor_has_to_be_allowed_and_to_be_the_next_one() {
     let runs = |version: &str| json!({ "version": version, "clusterVersion": &version[..3] });
-    let judged = |from: &str, status: &Value, to: &str, allow: &str| {
+    let validated = |from: &str, status: &Value, to: &str, allow: &str| {
         let old = seen(cluster(&json!({ "version": from })), status);
         let mut new = cluster(&json!({ "version": to }));
         new["metadata"]["annotations"] = json!({ ALLOW_DOWNGRADE: allow });
-        let verdict = validate(&new, Some(&old));
-        verdict.faults.first().map(Fault::message)
+        let validation = validate(&new, Some(&old));
+        validation.errors.first().map(FieldError::message)
     };
     for (from, to) in [("3.6.16", "3.5.33"), ("3.6.16", "3.5.32"), ("3.7.3", "3.6.11")] {
-        assert_eq!(judged(from, &runs(from), to, "true"), None, "{from} to {to}");
-        assert_eq!(judged(from, &json!({}), to, "true"), None, "{from} to {to}");
-        let said = judged(from, &runs(from), to, "yes").unwrap();
+        assert_eq!(validated(from, &runs(from), to, "true"), None, "{from} to {to}");
+        assert_eq!(validated(from, &json!({}), to, "true"), None, "{from} to {to}");
+        let said = validated(from, &runs(from), to, "yes").unwrap();
         assert!(said.contains("gatehouse.dev/allow-downgrade: \"true\""), "{said}");
     }
     for (from, to, words) in [
@@ -85,15 +85,15 @@ fn a_lower_minor_has_to_be_allowed_and_to_be_the_next_one() {
         ("3.6.16", "3.5.31", "must be 3.5.32 or later"),
         ("3.7.3", "3.6.10", "must be 3.6.11 or later"),
     ] {
-        let said = judged(from, &runs(from), to, "true").unwrap();
+        let said = validated(from, &runs(from), to, "true").unwrap();
         assert!(said.contains(words), "{said}");
     }
     // On its way down it may be given up, and begun again.
     let under_way = json!({ "version": "3.5.33", "clusterVersion": "3.5", "operation": { "type": "Upgrade" },
         "members": [{ "name": "a-0", "version": "3.6.16" }, { "name": "a-1", "version": "3.5.33" }] });
-    assert_eq!(judged("3.5.33", &under_way, "3.6.16", "true"), None);
-    assert_eq!(judged("3.6.16", &under_way, "3.5.33", "false"), None);
-    let said = judged("3.5.33", &under_way, "3.6.15", "true").unwrap();
+    assert_eq!(validated("3.5.33", &under_way, "3.6.16", "true"), None);
+    assert_eq!(validated("3.6.16", &under_way, "3.5.33", "false"), None);
+    let said = validated("3.5.33", &under_way, "3.6.15", "true").unwrap();
     assert!(said.contains("on their way"), "{said}");
 }
 
@@ -101,8 +101,8 @@ fn a_lower_minor_has_to_be_allowed_and_to_be_the_next_one() {
 fn members_are_not_removed_while_that_would_hurt() {
     let scale = |from: i32, status: Value, to: i32| {
         let old = seen(cluster(&json!({ "replicas": from })), &status);
-        let verdict = validate(&cluster(&json!({ "replicas": to })), Some(&old));
-        (verdict.accepted(), warned(&verdict))
+        let validation = validate(&cluster(&json!({ "replicas": to })), Some(&old));
+        (validation.accepted(), warned(&validation))
     };
     let doing = |operation: &str| json!({ "operation": { "type": operation } });
     let lost = json!({ "conditions": [{ "type": "QuorumLost", "status": "True", "reason": "QuorumLost",
@@ -149,9 +149,9 @@ fn a_request_to_recover_is_judged_when_it_is_made() {
     ] {
         let old = seen(cluster(spec), status);
         let new = asked(cluster(spec), text);
-        let verdict = validate(&new, Some(&old));
-        assert_eq!(refused(&verdict), faults, "{text}");
-        assert_eq!(warned(&verdict), warns, "{text}: {verdict:?}");
+        let validation = validate(&new, Some(&old));
+        assert_eq!(refused(&validation), faults, "{text}");
+        assert_eq!(warned(&validation), warns, "{text}: {validation:?}");
         let again = validate(&new, Some(&asked(old, text)));
         assert!(again.accepted() && !warned(&again), "it stays as it is: {again:?}");
     }
@@ -161,8 +161,8 @@ fn a_request_to_recover_is_judged_when_it_is_made() {
 #[test]
 fn version_and_replicas_in_one_edit_get_a_word_about_their_order() {
     let old = cluster(&json!({}));
-    let verdict = validate(&cluster(&json!({ "version": "3.7.3", "replicas": 5 })), Some(&old));
-    assert!(verdict.accepted() && verdict.warnings.len() == 1, "{verdict:?}");
+    let validation = validate(&cluster(&json!({ "version": "3.7.3", "replicas": 5 })), Some(&old));
+    assert!(validation.accepted() && validation.warnings.len() == 1, "{validation:?}");
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn scaling_has_the_same_bounds() {
 fn members_without_a_request_for_memory_get_a_word_once() {
     let with = |resources: Value| cluster(&json!({ "pod": { "resources": resources } }));
     let bare = with(Value::Null);
-    let verdict = validate(&bare, None);
-    assert!(verdict.accepted(), "{verdict:?}");
+    let validation = validate(&bare, None);
+    assert!(validation.accepted(), "{validation:?}");
     assert!(
-        verdict.warnings.iter().any(|one| one.as_str().starts_with("spec.pod.resources:")),
-        "{verdict:?}"
+        validation.warnings.iter().any(|one| one.as_str().starts_with("spec.pod.resources:")),
+        "{validation:?}"
     );
     for (new, old, warns) in [
         (with(json!({ "requests": { "memory": null } })), None, true),

@@ -9,7 +9,7 @@ fn schedules_are_those_of_a_cron_job() {
                 "destination": { "persistentVolumeClaim": { "claimName": "b" } } } })
     };
     let path: &[&str] = &["spec.backup.schedule"];
-    judge_each(&[
+    validate_each(&[
         (with("0 2 * * *"), FINE, false),
         (with("@hourly"), FINE, false),
         (with("*/5 * * * *"), FINE, false),
@@ -29,7 +29,7 @@ fn zones_are_spelled_as_the_database_spells_them() {
                 "destination": { "persistentVolumeClaim": { "claimName": "b" } } } })
     };
     let path: &[&str] = &["spec.backup.timeZone"];
-    judge_each(&[
+    validate_each(&[
         (with("Etc/UTC"), FINE, false),
         (with("America/New_York"), FINE, false),
         (with("america/new_york"), path, false),
@@ -67,9 +67,9 @@ fn backups_go_to_a_volume_and_below_their_folder() {
         (json!({ "backup": { "beforeUpgrade": true } }), vec![at("")]),
         (json!({ "backup": { "suspend": true } }), vec![]),
     ] {
-        let verdict = validate(&cluster(&patch), None);
-        assert_eq!(refused(&verdict), paths, "{patch}: {:?}", verdict.faults);
-        assert!(!warned(&verdict), "{patch}: {:?}", verdict.warnings);
+        let validation = validate(&cluster(&patch), None);
+        assert_eq!(refused(&validation), paths, "{patch}: {:?}", validation.errors);
+        assert!(!warned(&validation), "{patch}: {:?}", validation.warnings);
     }
 }
 
@@ -78,7 +78,7 @@ fn backups_go_to_a_volume_and_below_their_folder() {
 fn a_member_has_the_time_to_stop() {
     let with = |seconds: i64| json!({ "pod": { "terminationGracePeriodSeconds": seconds } });
     let path: &[&str] = &["spec.pod.terminationGracePeriodSeconds"];
-    judge_each(&[
+    validate_each(&[
         (with(10), FINE, false),
         (with(3600), FINE, false),
         (with(9), path, false),
@@ -86,14 +86,14 @@ fn a_member_has_the_time_to_stop() {
         (with(-1), path, false),
         (with(3601), path, false),
     ]);
-    let verdict = validate(&cluster(&with(0)), None);
-    assert!(verdict.faults[0].detail.contains("from 10 to 3600"), "{verdict:?}");
+    let validation = validate(&cluster(&with(0)), None);
+    assert!(validation.errors[0].detail.contains("from 10 to 3600"), "{validation:?}");
 }
 
 #[test]
 fn retention_keeps_something() {
     let with = |retention: Value| json!({ "backup": { "retention": retention } });
-    judge_each(&[
+    validate_each(&[
         (with(json!({ "keepLast": 7, "maxAge": "720h" })), FINE, false),
         (with(json!({ "keepLast": 1 })), FINE, true),
         (with(json!({ "keepLast": 0 })), &["spec.backup.retention.keepLast"], false),
@@ -107,7 +107,7 @@ fn retention_keeps_something() {
 fn compaction_counts_time_or_revisions() {
     let with = |compaction: Value| json!({ "options": { "autoCompaction": compaction } });
     let path: &[&str] = &["spec.options.autoCompaction.retention"];
-    judge_each(&[
+    validate_each(&[
         (with(json!({ "retention": "1h" })), FINE, false),
         (with(json!({ "mode": "Periodic", "retention": "0" })), path, false),
         (with(json!({ "mode": "Periodic", "retention": 1 })), path, false),
@@ -125,7 +125,7 @@ fn an_election_takes_five_heartbeats() {
         |beat: &str, wait: &str| json!({ "options": { "heartbeatInterval": beat, "electionTimeout": wait } });
     let (beat, wait): (&[&str], &[&str]) =
         (&["spec.options.heartbeatInterval"], &["spec.options.electionTimeout"]);
-    judge_each(&[
+    validate_each(&[
         (with("100ms", "500ms"), FINE, false),
         (with("100ms", "499ms"), wait, false),
         (with("100ms", "51s"), wait, false),
@@ -164,7 +164,7 @@ fn flags_are_those_of_the_version_and_not_the_operators() {
 #[test]
 fn the_overlay_leaves_the_operators_own_alone() {
     let with = |pod: Value| json!({ "pod": pod });
-    judge_each(&[
+    validate_each(&[
         (with(json!({ "env": [{ "name": "GOGC", "value": "50" }] })), FINE, false),
         (
             with(json!({ "env": [{ "name": "A" }, { "name": "ETCD_DATA_DIR", "value": "/" }] })),

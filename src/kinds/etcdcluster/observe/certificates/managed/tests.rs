@@ -1,4 +1,4 @@
-//! What is told of certificates, with real ones; and that a TLS library takes them for what they are for.
+//! The status of certificates, with real ones; and that a TLS library accepts them for their purpose.
 
 use serde_json::json;
 
@@ -79,8 +79,8 @@ impl Kept {
         self.facts(now).leaves[&holder].known().unwrap().clone()
     }
 
-    fn judged(&self, now: Timestamp) -> (Certificates, Option<String>) {
-        let standing = judge(&self.found(), now);
+    fn checked(&self, now: Timestamp) -> (Certificates, Option<String>) {
+        let standing = status(&self.found(), now);
         (standing.state, standing.words)
     }
 }
@@ -162,7 +162,7 @@ fn a_leaf_tells_how_much_of_its_life_is_over() {
 }
 
 #[test]
-fn a_leaf_that_nobody_would_take_is_told() {
+fn a_leaf_that_no_client_would_accept_is_reported() {
     let (ours, other) = (create(), create());
     let [server, peer, client] = leaves(&cluster(&json!({}))).unwrap();
     let put = |name: &str, pair: Pair| {
@@ -178,7 +178,7 @@ fn a_leaf_that_nobody_would_take_is_told() {
     ] {
         let kept = put(name, pair);
         assert_eq!(kept.leaf(Holder::Server, NOW).leaf, None, "{why}");
-        let (state, words) = kept.judged(NOW);
+        let (state, words) = kept.checked(NOW);
         assert_eq!(state, Certificates::Unfit);
         assert!(words.unwrap().starts_with("secret shop/c-server-tls has no certificate"), "{why}");
     }
@@ -190,12 +190,12 @@ fn a_leaf_that_nobody_would_take_is_told() {
             "c-client-tls",
             Holder::Client,
             Pair { trusted: Vec::new(), ..signed(&ours, &client, NOW) },
-            "nobody trusted",
+            "no authority trusted",
         ),
     ] {
         let kept = put(name, pair);
         assert!(!kept.leaf(holder, NOW).is_fit(), "{why}");
-        assert_eq!(kept.judged(NOW).0, Certificates::Unfit, "{why}");
+        assert_eq!(kept.checked(NOW).0, Certificates::Unfit, "{why}");
     }
     let foreign = Pair { trusted: ours.certificate_pem(), ..signed(&other, &server, NOW) };
     let foreign = put("c-server-tls", foreign).leaf(Holder::Server, NOW);
@@ -220,18 +220,18 @@ fn each_authority_that_a_leaf_is_of_or_trusts_is_found() {
 }
 
 #[test]
-fn what_happens_to_an_authority_is_told_while_it_happens() {
+fn what_happens_to_an_authority_is_reported_while_it_happens() {
     let (before, ours) = (create(), create());
     let both = [before.certificate_pem(), ours.certificate_pem()].concat();
     let mut kept = Kept::sound(&before);
     kept.put("c-ca", Pair { trusted: both, ..stored(&ours) });
-    assert!(kept.judged(NOW).1.unwrap().contains("restarted, one at a time"));
+    assert!(kept.checked(NOW).1.unwrap().contains("restarted, one at a time"));
     for leaf in leaves(&kept.spec).unwrap() {
         kept.put(&leaf.secret, signed(&ours, &leaf, NOW));
     }
-    assert!(kept.judged(NOW).1.unwrap().contains("for a day"));
+    assert!(kept.checked(NOW).1.unwrap().contains("for a day"));
     kept.put("c-ca", stored(&ours));
-    assert_eq!(kept.judged(NOW), (Certificates::Valid, None));
+    assert_eq!(kept.checked(NOW), (Certificates::Valid, None));
 }
 
 #[test]
@@ -251,36 +251,36 @@ fn a_leaf_is_for_the_names_that_are_asked_for_and_no_others() {
 }
 
 #[test]
-fn members_are_to_trust_nobody_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
+fn members_trust_no_one_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
     let (before, ours) = (create(), create());
     let both = [before.certificate_pem(), ours.certificate_pem()].concat();
     let sound = Kept::sound(&before);
-    let alone = judge(&sound.found(), NOW).trust;
+    let alone = status(&sound.found(), NOW).trust;
     assert!(alone.is_some());
     let [server, peer, _] = leaves(&sound.spec).unwrap();
     for leaf in [&server, &peer] {
         let mut kept = Kept::sound(&before);
         kept.put(&leaf.secret, Pair { trusted: both.clone(), ..signed(&before, leaf, NOW) });
-        let standing = judge(&kept.found(), NOW);
+        let standing = status(&kept.found(), NOW);
         assert_eq!((standing.state, standing.trust), (Certificates::Unfit, None));
     }
     let mut kept = sound;
     for leaf in [&server, &peer] {
         kept.put(&leaf.secret, Pair { trusted: both.clone(), ..signed(&before, leaf, NOW) });
     }
-    let all = judge(&kept.found(), NOW).trust;
+    let all = status(&kept.found(), NOW).trust;
     assert!(all.is_some() && all != alone);
 }
 
 #[test]
-fn what_belongs_to_others_is_told_before_what_is_missing() {
+fn what_belongs_to_others_is_reported_before_what_is_missing() {
     let mut kept = Kept::sound(&create());
     kept.secrets.remove("c-server-tls");
     let name = "c-client-tls";
     let theirs = kept.secrets.get_mut(name).unwrap();
     theirs.metadata.owner_references = None;
     assert!(kept.facts(NOW).is_name_taken());
-    let (state, words) = kept.judged(NOW);
+    let (state, words) = kept.checked(NOW);
     assert_eq!(state, Certificates::Missing);
     assert!(words.unwrap().starts_with("secret shop/c-client-tls belongs to another owner"));
 }
@@ -289,19 +289,19 @@ fn what_belongs_to_others_is_told_before_what_is_missing() {
 fn what_the_next_reconciliation_makes_is_no_problem_and_what_rests_is() {
     let mut kept = Kept::sound(&create());
     kept.secrets.remove("c-server-tls");
-    assert_eq!(kept.judged(NOW), (Certificates::Missing, None));
+    assert_eq!(kept.checked(NOW), (Certificates::Missing, None));
     kept.spec.is_paused = true;
-    let standing = judge(&kept.found(), NOW);
+    let standing = status(&kept.found(), NOW);
     assert!(standing.is_problem);
     assert_eq!(standing.words.as_deref(), Some("secret shop/c-server-tls is missing"));
     let mut kept = Kept::sound(&create());
     kept.spec.is_paused = true;
-    assert_eq!(kept.judged(days(300)), (Certificates::Valid, None));
-    assert_eq!(kept.judged(days(310)).0, Certificates::Expiring);
+    assert_eq!(kept.checked(days(300)), (Certificates::Valid, None));
+    assert_eq!(kept.checked(days(310)).0, Certificates::Expiring);
 }
 
 #[test]
-fn of_each_secret_the_end_of_its_certificate_is_told() {
+fn of_each_secret_the_end_of_its_certificate_is_reported() {
     let mut kept = Kept::sound(&create());
     kept.put("c-client-tls", Pair { certificate: b"nothing that can be read".to_vec(), ..Pair::default() });
     let ends = kept.found().ends();

@@ -44,14 +44,14 @@ fn sound(authority: &Authority) -> UserProvided {
     }
 }
 
-fn judged(named: &UserProvided, now: Timestamp) -> Result<Option<String>, String> {
-    let judged = named.judge(&three(), now);
-    judged.map(|(_, overdue)| overdue.map(|one| one.to_string())).map_err(|problem| problem.to_string())
+fn checked(named: &UserProvided, now: Timestamp) -> Result<Option<String>, String> {
+    let checked = named.check(&three(), now);
+    checked.map(|(_, overdue)| overdue.map(|one| one.to_string())).map_err(|problem| problem.to_string())
 }
 
 #[track_caller]
 fn is_refused(named: &UserProvided, words: &[&str]) {
-    let said = judged(named, NOW).unwrap_err();
+    let said = checked(named, NOW).unwrap_err();
     assert!(words.iter().all(|words| said.contains(words)), "{said}");
 }
 
@@ -59,15 +59,15 @@ fn is_refused(named: &UserProvided, words: &[&str]) {
 fn what_all_would_take_is_fit_and_tells_whom_members_trust() {
     let authority = authority();
     let named = sound(&authority);
-    assert_eq!(judged(&named, NOW), Ok(None));
+    assert_eq!(checked(&named, NOW), Ok(None));
     let certificates = [authority.certificate().clone()];
-    let (trust, _) = named.judge(&three(), NOW).unwrap();
+    let (trust, _) = named.check(&three(), NOW).unwrap();
     assert_eq!(trust, resources::trust(&certificates, &certificates));
     assert!(trust.is_some());
 }
 
 #[test]
-fn a_key_of_another_certificate_is_told() {
+fn a_key_of_another_certificate_is_reported() {
     let authority = authority();
     let mut named = sound(&authority);
     named.peer.pair.key = named.server.pair.key.clone();
@@ -79,14 +79,14 @@ fn a_key_of_another_certificate_is_told() {
 }
 
 #[test]
-fn a_certificate_of_another_authority_is_told_with_the_secret_that_does_not_trust_it() {
+fn a_certificate_of_another_authority_is_reported_with_the_secret_that_does_not_trust_it() {
     let (ours, other) = (authority(), authority());
     let foreign = sound(&other);
     let named =
         UserProvided { server: Read { pair: foreign.server.pair, ..sound(&ours).server }, ..sound(&ours) };
     is_refused(&named, &["shop/server", "does not lead up", "ca.crt of secret shop/client"]);
     let named = UserProvided { client: foreign.client, server: sound(&other).server, ..sound(&ours) };
-    assert_eq!(judged(&named, NOW), Ok(None), "peers may have an authority of their own");
+    assert_eq!(checked(&named, NOW), Ok(None), "peers may have an authority of their own");
     let client = Read { pair: Pair { trusted: ours.certificate_pem(), ..named.client.pair }, ..named.client };
     let named = UserProvided { client, ..sound(&ours) };
     is_refused(&named, &["shop/client", "does not lead up", "ca.crt of secret shop/server"]);
@@ -101,7 +101,7 @@ fn an_authority_in_a_secret_of_its_own_is_the_one_that_is_asked() {
 }
 
 #[test]
-fn a_use_and_a_name_that_are_not_granted_are_told() {
+fn a_use_and_a_name_that_are_not_granted_are_reported() {
     let authority = authority();
     let [server, peer, client] = leaves(&three()).unwrap();
     let only_server = Profile { usages: &[Usage::Server], ..peer.profile() };
@@ -114,8 +114,8 @@ fn a_use_and_a_name_that_are_not_granted_are_told() {
     let two = Profile { names: &two, ..server.profile() };
     let named = UserProvided { server: read("server", &authority, &two), ..sound(&authority) };
     is_refused(&named, &["shop/server", "not for the name c-2.c.shop.svc"]);
-    let somebody = Profile { common_name: "somebody", ..client.profile() };
-    let named = UserProvided { client: read("client", &authority, &somebody), ..sound(&authority) };
+    let stranger = Profile { common_name: "stranger", ..client.profile() };
+    let named = UserProvided { client: read("client", &authority, &stranger), ..sound(&authority) };
     is_refused(&named, &["shop/client", "not root"]);
 }
 
@@ -123,9 +123,9 @@ fn a_use_and_a_name_that_are_not_granted_are_told() {
 fn a_certificate_that_is_about_to_expire_is_no_reason_to_refuse_it() {
     let named = sound(&authority());
     let days = |days: i64| NOW + SignedDuration::from_hours(24 * days);
-    assert_eq!(judged(&named, days(300)), Ok(None));
+    assert_eq!(checked(&named, days(300)), Ok(None));
     for now in [days(310), days(400), days(-1)] {
-        assert!(judged(&named, now).unwrap().unwrap().contains("shop/server"));
+        assert!(checked(&named, now).unwrap().unwrap().contains("shop/server"));
     }
 }
 
@@ -161,13 +161,13 @@ fn an_authority_between_is_sent_behind_the_leaf_and_a_key_may_have_its_parameter
     let now = Timestamp::constant(1_900_000_000, 0);
     let named = |chain| UserProvided { peer: peer(chain), ..sound(&ours) };
     let whole = named(format!("{}{}", leaf.pem(), between_certificate.pem()));
-    assert!(whole.judge(&three(), now).is_ok());
-    let said = named(leaf.pem()).judge(&three(), now).unwrap_err().to_string();
+    assert!(whole.check(&three(), now).is_ok());
+    let said = named(leaf.pem()).check(&three(), now).unwrap_err().to_string();
     assert!(said.contains("does not lead up"), "{said}");
 }
 
 #[test]
-fn a_certificate_that_signed_itself_as_an_authority_is_told_so() {
+fn a_self_signed_certificate_of_an_authority_is_reported() {
     let hosts: Vec<_> = (0..3).map(|ordinal| three().host(Ordinal(ordinal))).collect();
     let mut params = CertificateParams::new(hosts).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

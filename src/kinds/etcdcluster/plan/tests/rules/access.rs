@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
+fn no_pod_is_recreated_where_its_certificates_would_not_be_accepted() {
     let (desired, seen) = rested(3);
     for certificates in [Certificates::Missing, Certificates::Unfit] {
         for mut desired in changes(&desired) {
@@ -56,7 +56,7 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     desired.authenticates = true;
     pod(&mut seen, 0).role = None;
     let cluster_id = CLUSTER;
-    // Nobody is let in while there is none.
+    // No client is let in while there is none.
     for waits in [
         Fact::Known(RootPassword::Unreadable(Unreadable::Missing)),
         Fact::Known(RootPassword::Barred),
@@ -69,7 +69,7 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     seen.root_password = Fact::Known(outdated.clone());
     let enable = Action::AuthEnable { cluster_id, secret: Some(secret.clone()) };
     assert_eq!(planned(&desired, &seen).actions, [enable]);
-    // Clients are in already: they are not let in unasked until somebody mends the Secret.
+    // Clients are in already: they do not get in without authentication until the Secret is corrected.
     pod(&mut seen, 0).role = Some(Role::Voter);
     seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
     let plan = planned(&desired, &seen);

@@ -1,4 +1,4 @@
-//! Backups, and volumes that grow or are of somebody else.
+//! Backups, and volumes that grow or belong to another owner.
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn a_volume_grows_where_its_class_lets_it() {
 }
 
 #[test]
-fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
+fn no_member_is_made_on_a_volume_of_another_owner_and_the_status_names_it() {
     let mut world = World::new(1, V3_6);
     while world.volumes.is_empty() {
         world.rounds(1);

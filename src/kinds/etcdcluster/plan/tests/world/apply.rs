@@ -1,5 +1,5 @@
-//! Carrying actions out. A guard that fails is a fault of the plan here, for nobody else acts between its look and
-//! this.
+//! Carrying actions out. A precondition that fails is a fault of the plan here, for nothing else acts between its
+//! observation and this.
 
 use super::*;
 

@@ -104,7 +104,7 @@ impl World {
             (Purpose::Seed | Purpose::Join, None) | (Purpose::Force, Some(_)) if !begins => PodPhase::Waiting,
             (Purpose::Seed, None) => self.form(ordinal),
             (Purpose::Join, None) => {
-                let member = entry.member.expect("a joiner is told who it is");
+                let member = entry.member.expect("a joiner's entry names its member");
                 self.volumes.get_mut(&ordinal).unwrap().1 = Some(Data { member, index: 0 });
                 PodPhase::Up
             }
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Somebody writes; whoever runs has it.
+    /// A client writes; the members that run have it.
     fn replicate(&mut self) {
         if !self.has_quorum() {
             return;

@@ -1,13 +1,13 @@
-//! What the author of a sound object is told.
+//! The warnings for the author of a valid object.
 
 use super::*;
 
 #[test]
-fn an_update_is_told_what_it_does_right_now() {
+fn an_update_is_warned_about_what_it_does_right_now() {
     // It is 23:30 in Berlin.
     let told = |object: &Value| {
-        let verdict = validate(object, Some(&sound()), now());
-        verdict.warnings.first().map(ToString::to_string)
+        let validation = validate(object, Some(&sound()), now());
+        validation.warnings.first().map(ToString::to_string)
     };
     let changed = |pointer, value| with(pointer, value);
     assert_eq!(
@@ -33,7 +33,7 @@ fn an_update_is_told_what_it_does_right_now() {
 }
 
 #[test]
-fn an_update_is_told_only_of_what_it_touches() {
+fn an_update_is_warned_only_about_what_it_touches() {
     let mut old = with("/spec/windows/1/to", json!("02:30"));
     old["spec"]["resyncMinutes"] = json!(1440);
     let told = |new: &Value| -> Vec<String> {
@@ -121,11 +121,11 @@ fn an_exception_that_does_nothing_is_named() {
     let over = json!([{"name": "s", "between": {"start": "2026-05-01T00:00:00Z", "end": "2026-05-02T00:00:00Z"}, "replicas": 1}]);
     let old = with("/spec/exceptions", over);
     let restored = validate(&old, None, now());
-    assert!(restored.faults.is_empty(), "a backup can be restored: {:?}", restored.faults);
+    assert!(restored.errors.is_empty(), "a backup can be restored: {:?}", restored.errors);
     assert_eq!(restored.warnings.len(), 1, "{:?}", restored.warnings);
-    let verdict = validate(&edit(old.clone(), "/spec/defaultReplicas", json!(4)), Some(&old), now());
+    let validation = validate(&edit(old.clone(), "/spec/defaultReplicas", json!(4)), Some(&old), now());
     assert_eq!(
-        verdict.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        validation.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["spec.exceptions[0].between: it ended at 2026-05-02T00:00Z"]
     );
 }
@@ -158,19 +158,19 @@ fn a_boundary_that_the_clocks_skip_or_repeat_is_named_with_its_date() {
     // In the night from Saturday on there is none that starts on a weekday.
     let weekdays = edit(object.clone(), "/spec/windows/1/days", json!(["Mon", "Fri"]));
     assert!(advice(&weekdays).is_empty());
-    let verdict = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
+    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
     let expected = "spec.windows[1].to: 02:30 on 2027-03-28 in Europe/Berlin is skipped by the clocks: 03:00 counts, 01:00Z";
-    assert_eq!(verdict.warnings[0].as_str(), expected);
+    assert_eq!(validation.warnings[0].as_str(), expected);
 }
 
 #[test]
 fn a_window_that_the_clocks_skip_whole_is_named_with_its_date() {
     let windows = json!([{"name": "batch", "from": "02:10", "to": "02:50", "replicas": 5}]);
     let object = edit(with("/spec/windows", windows), "/spec/exceptions", Value::Null);
-    let verdict = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
+    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
     let expected =
         "spec.windows[0]: batch does not happen on 2027-03-28: the clocks in Europe/Berlin skip it";
-    assert_eq!(verdict.warnings[0].as_str(), expected);
+    assert_eq!(validation.warnings[0].as_str(), expected);
 }
 
 #[test]

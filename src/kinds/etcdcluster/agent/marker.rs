@@ -1,11 +1,11 @@
-//! What a guard leaves on a volume: whose it is, and how far etcd has come on it. Pure.
+//! The marker that a guard writes on a volume: the volume's owner, and how far etcd has come on it. Pure.
 
 use serde::{Deserialize, Serialize};
 
 /// Whose a volume is.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-pub struct Mark {
+pub struct Marker {
     /// Uid of the volume, as the entry had it by which it was begun.
     pub volume: String,
     /// Uid of the EtcdCluster.

@@ -1,9 +1,9 @@
-//! The one judge of objects: the gate, the command line and the controllers ask here, so that they agree.
+//! Validation of objects: the gate, the command line and the controllers call this one, so that they agree.
 //!
-//! Guarantees: every fault of an object in one verdict, those of its structure and those of its meaning, with the paths
-//! of the version that its author wrote. An update is judged by what it changes: a fault that the stored object has as
+//! Guarantees: every error of an object at once, those of its structure and those of its meaning, with the paths of the
+//! version that its author wrote. An update is validated by what it changes: an error that the stored object has as
 //! well is a warning, so that an object stored before a rule existed still takes labels, status and the removal of
-//! finalizers, also while it is being deleted. What changes then is judged as ever: controllers still go by it.
+//! finalizers, also while it is being deleted. What changes then is validated as ever: controllers still go by it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::field::{Fault, Path, Reason, Segment, Verdict};
+use super::field::{FieldError, Path, Reason, Segment, Validation};
 use super::lens::memory;
 use super::{Kind, Version};
 
@@ -24,7 +24,7 @@ pub struct Written<'a> {
     pub object: &'a Value,
 }
 
-/// A creation or an update, to be judged.
+/// A creation or an update, to be validated.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {
     /// What is to be stored.
@@ -37,38 +37,38 @@ pub struct Change<'a> {
     pub now: Timestamp,
 }
 
-/// Judges a creation or an update of a `kind`.
+/// Validates a creation or an update of a `kind`.
 #[must_use]
-pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
+pub fn validate(kind: &dyn Kind, change: &Change) -> Validation {
     let old = change.old.map(|old| hub(kind, old));
-    let Found { mut verdict, whole } = found(kind, change.new, old.as_deref(), change);
+    let Found { mut validation, whole } = found(kind, change.new, old.as_deref(), change);
     if let (Some(written), Some(old)) = (change.old, &old)
-        && !verdict.accepted()
+        && !validation.accepted()
     {
-        // Where something is missing, or there are too many faults to look for more, the rest could not be judged:
+        // Where something is missing, or there are too many faults to look for more, the rest could not be validated:
         // then what is edited has to be made whole.
         let untouched = || hub(kind, change.new).get("spec") == old.get("spec");
         if whole || untouched() {
             // Not as if it were new: what may no longer be made may well be there, and excuses nothing then.
-            ratchet(&mut verdict, &found(kind, written, Some(old), change).verdict);
+            ratchet(&mut validation, &found(kind, written, Some(old), change).validation);
         }
     }
-    if verdict.faults.len() > MOST_FAULTS {
-        verdict.faults.truncate(MOST_FAULTS);
-        verdict.warn(format!("more than {MOST_FAULTS} faults: the others are not told"));
+    if validation.errors.len() > MOST_FAULTS {
+        validation.errors.truncate(MOST_FAULTS);
+        validation.warn(format!("more than {MOST_FAULTS} errors: the others are not shown"));
     }
-    verdict
+    validation
 }
 
-/// More faults than these help nobody, and make an answer that is larger than the question.
+/// More faults than these do not help, and make an answer that is larger than the question.
 const MOST_FAULTS: usize = 100;
 
-/// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
-/// the controllers meet an object that was stored before a rule existed.
+/// Validates an object that is stored, as a change that changes nothing, but without forgiving what was there before:
+/// so the controllers meet an object that was stored before a rule existed.
 #[must_use]
-pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Verdict {
+pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Validation {
     let change = Change { new: object, old: Some(object), author: object.version, now };
-    found(kind, object, Some(&hub(kind, object)), &change).verdict
+    found(kind, object, Some(&hub(kind, object)), &change).validation
 }
 
 /// The object in the hub's version.
@@ -84,8 +84,8 @@ pub fn hub<'a>(kind: &dyn Kind, written: Written<'a>) -> Cow<'a, Value> {
 
 /// What was found in an object.
 struct Found {
-    verdict: Verdict,
-    /// All of it could be judged: nothing was missing that the meaning of the rest depends on.
+    validation: Validation,
+    /// All of it could be validated: nothing was missing that the meaning of the rest depends on.
     whole: bool,
 }
 
@@ -96,25 +96,25 @@ fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) ->
     let whole = of_hub.is_empty() || of_hub.len() <= MOST_FAULTS && repair(object.to_mut(), &of_hub);
     // What its schema refuses could take any amount of memory there: only what is sound is converted.
     let fits = if whole { fits(kind, new, &object) } else { None };
-    let meant = if whole { kind.validate(&object, old, change.now) } else { Verdict::default() };
+    let meant = if whole { kind.validate(&object, old, change.now) } else { Validation::default() };
 
     let mut faults = match new.version {
         Version::V1Alpha1 => schema_faults(kind, new.version, new.object),
         Version::V1 => Vec::new(),
     };
-    for stage in [of_hub, fits.into_iter().collect(), meant.faults] {
+    for stage in [of_hub, fits.into_iter().collect(), meant.errors] {
         let room = (MOST_FAULTS + 1).saturating_sub(faults.len());
         let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, change.author));
         let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).take(room).collect();
         faults.extend(news);
     }
     let whole = whole && faults.len() <= MOST_FAULTS;
-    Found { verdict: Verdict { faults, warnings: meant.warnings }, whole }
+    Found { validation: Validation { errors: faults, warnings: meant.warnings }, whole }
 }
 
 /// What only the hub can say has to fit into the annotations that carry it through the spoke; or else a write through
 /// the spoke would lose it. An object that was read without it cannot be written.
-fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<Fault> {
+fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<FieldError> {
     if written.version == Version::V1 && weight(hub) < SURELY_FITS {
         return None;
     }
@@ -125,7 +125,7 @@ fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<Fault> {
     };
     let detail =
         "what v1alpha1 cannot say does not fit into annotations of 256 KiB in all, by which it is kept there";
-    lost(&shown).then(|| Fault::new(Path::spec(), Reason::TooLong, detail))
+    lost(&shown).then(|| FieldError::new(Path::spec(), Reason::TooLong, detail))
 }
 
 /// An object lighter than this has annotations that fit, however its text is escaped.
@@ -141,18 +141,18 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// An earlier stage refused this field, or one below it: a second complaint about one value helps nobody.
-fn covered(faults: &[Fault], path: &Path) -> bool {
+/// An earlier stage refused this field, or one below it: a second complaint about one value does not help.
+fn covered(faults: &[FieldError], path: &Path) -> bool {
     faults.iter().any(|fault| fault.path.segments().starts_with(path.segments()))
 }
 
-fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Fault> {
+fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<FieldError> {
     kind.schemas().of(version).faults(object, MOST_FAULTS + 1)
 }
 
-/// Takes out of an object what its schema refuses, so that the rest can be judged too. False where something that
+/// Takes out of an object what its schema refuses, so that the rest can be validated too. False where something that
 /// has to be there is missing: then there is nothing to decode.
-fn repair(object: &mut Value, faults: &[Fault]) -> bool {
+fn repair(object: &mut Value, faults: &[FieldError]) -> bool {
     faults.iter().all(|fault| match fault.reason {
         Reason::Required => false,
         Reason::TypeInvalid | Reason::NotSupported | Reason::TooMany => remove(object, fault.path.segments()),
@@ -180,13 +180,13 @@ fn remove(value: &mut Value, path: &[Segment]) -> bool {
     }
 }
 
-/// A fault of the hub, told to an author of that version.
-fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
+/// An error of the hub version, in the terms of the author's version.
+fn in_authors_paths(kind: &dyn Kind, fault: FieldError, author: Version) -> FieldError {
     let Some(table) = kind.lens().table(author) else { return fault };
     let missing = || table.path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
     match table.path(&fault.path).or_else(missing) {
-        Some(path) => Fault { path, ..fault },
-        None => Fault {
+        Some(path) => FieldError { path, ..fault },
+        None => FieldError {
             detail: format!("{}: {}", fault.path, fault.detail),
             path: Path::metadata().at("annotations").key(memory::key(&pointer(&fault.path)).0),
             ..fault
@@ -204,23 +204,23 @@ fn pointer(path: &Path) -> String {
 }
 
 /// Turns faults that the stored object has as well into warnings, one for one.
-fn ratchet(verdict: &mut Verdict, stored: &Verdict) {
+fn ratchet(validation: &mut Validation, stored: &Validation) {
     let mut known: HashMap<_, usize> = HashMap::new();
-    for fault in &stored.faults {
+    for fault in &stored.errors {
         *known.entry(identity(fault)).or_default() += 1;
     }
     let (tolerated, kept): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut verdict.faults).into_iter().partition(|fault| {
+        std::mem::take(&mut validation.errors).into_iter().partition(|fault| {
             known.get_mut(&identity(fault)).filter(|left| **left > 0).map(|left| *left -= 1).is_some()
         });
-    verdict.faults = kept;
+    validation.errors = kept;
     for fault in tolerated {
-        verdict.warn(format!("unchanged and still invalid: {fault}"));
+        validation.warn(format!("unchanged and still invalid: {fault}"));
     }
 }
 
 /// A fault wherever in its list it lies: removing an item moves the others.
-fn identity(fault: &Fault) -> (Vec<Segment>, String) {
+fn identity(fault: &FieldError) -> (Vec<Segment>, String) {
     let named = fault.path.segments().iter().filter(|step| !matches!(step, Segment::Index(_)));
     let steps = named.cloned().collect();
     (steps, fault.message())
@@ -237,21 +237,21 @@ mod tests {
         json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"}, "spec": spec})
     }
 
-    fn judged(new: &Value, old: Option<&Value>, author: Version) -> Verdict {
+    fn validated(new: &Value, old: Option<&Value>, author: Version) -> Validation {
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
-        judge(&EtcdClusterKind, &Change { new: written(new), old: old.map(written), author, now })
+        validate(&EtcdClusterKind, &Change { new: written(new), old: old.map(written), author, now })
     }
 
-    fn fields(verdict: &Verdict) -> Vec<String> {
-        verdict.faults.iter().map(|fault| fault.path.to_string()).collect()
+    fn fields(validation: &Validation) -> Vec<String> {
+        validation.errors.iter().map(|fault| fault.path.to_string()).collect()
     }
 
     #[test]
     fn what_a_schema_refuses_hides_nothing_of_what_is_wrong_besides() {
         let spec = json!({"replicas": "three", "version": "v3.6.16", "tls": {"mode": "Maybe"}});
-        let verdict = judged(&cluster(&spec), None, Version::V1);
-        assert_eq!(fields(&verdict), ["spec.replicas", "spec.tls.mode", "spec.version"]);
+        let validation = validated(&cluster(&spec), None, Version::V1);
+        assert_eq!(fields(&validation), ["spec.replicas", "spec.tls.mode", "spec.version"]);
     }
 
     #[test]
@@ -259,13 +259,13 @@ mod tests {
         let term = json!({"weight": 3_000_000_000_u64, "podAffinityTerm": {"topologyKey": "a"}});
         let affinity = json!({"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}});
         let spec = json!({"replicas": 3_000_000_000_u64, "version": "2.0.0", "pod": {"affinity": affinity}});
-        let verdict = judged(&cluster(&spec), None, Version::V1);
+        let validation = validated(&cluster(&spec), None, Version::V1);
         let weight = "spec.pod.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: \
              3000000000: must be an integer from -2147483648 to 2147483647";
         let replicas = "spec.replicas: Invalid value: 3000000000: must be an integer from 0 to 7";
-        let told: Vec<_> = verdict.faults.iter().map(ToString::to_string).collect();
+        let told: Vec<_> = validation.errors.iter().map(ToString::to_string).collect();
         assert_eq!(told[..2], [replicas, weight]);
-        assert_eq!(fields(&verdict)[2..], ["spec.version"]);
+        assert_eq!(fields(&validation)[2..], ["spec.version"]);
     }
 
     #[test]
@@ -273,11 +273,14 @@ mod tests {
         let stored = cluster(&json!({"version": "2.0.0", "replicas": 3}));
         let mut edited = stored.clone();
         edited["metadata"]["labels"] = json!({"colour": "red"});
-        let verdict = judged(&edited, Some(&stored), Version::V1);
-        assert!(verdict.accepted(), "{verdict:?}");
-        assert!(verdict.warnings.iter().any(|one| one.as_str().contains("spec.version")), "{verdict:?}");
+        let validation = validated(&edited, Some(&stored), Version::V1);
+        assert!(validation.accepted(), "{validation:?}");
+        assert!(
+            validation.warnings.iter().any(|one| one.as_str().contains("spec.version")),
+            "{validation:?}"
+        );
         edited["spec"]["replicas"] = json!(12);
-        assert_eq!(fields(&judged(&edited, Some(&stored), Version::V1)), ["spec.replicas"]);
+        assert_eq!(fields(&validated(&edited, Some(&stored), Version::V1)), ["spec.replicas"]);
     }
 
     #[test]
@@ -294,9 +297,12 @@ mod tests {
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
-        let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
-        assert_eq!(fields(&verdict), ["spec.exceptions[1].skipWindows[0]"]);
-        assert!(verdict.warnings.iter().any(|one| one.as_str().contains("still invalid")), "{verdict:?}");
+        let validation = validate(&crate::kinds::tdset::api::TDSetKind, &change);
+        assert_eq!(fields(&validation), ["spec.exceptions[1].skipWindows[0]"]);
+        assert!(
+            validation.warnings.iter().any(|one| one.as_str().contains("still invalid")),
+            "{validation:?}"
+        );
     }
 
     #[test]
@@ -313,8 +319,8 @@ mod tests {
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
-        let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
-        assert_eq!(fields(&verdict), ["spec.windows[1].to"]);
+        let validation = validate(&crate::kinds::tdset::api::TDSetKind, &change);
+        assert_eq!(fields(&validation), ["spec.windows[1].to"]);
     }
 
     #[test]
@@ -323,26 +329,26 @@ mod tests {
         let stored = cluster(&spec);
         let mut edited = stored.clone();
         edited["metadata"]["labels"] = json!({"colour": "red"});
-        assert!(judged(&edited, Some(&stored), Version::V1).accepted());
+        assert!(validated(&edited, Some(&stored), Version::V1).accepted());
         edited["spec"]["version"] = json!("2.0.0");
-        assert!(!judged(&edited, Some(&stored), Version::V1).accepted());
+        assert!(!validated(&edited, Some(&stored), Version::V1).accepted());
     }
 
     #[test]
     fn what_the_old_version_could_not_carry_is_refused() {
         let mut object = cluster(&json!({"replicas": 3, "tls": {"mode": "Automatic"}}));
-        assert!(judged(&object, None, Version::V1).accepted());
+        assert!(validated(&object, None, Version::V1).accepted());
         object["metadata"]["annotations"] = json!({"example.org/notes": "x".repeat(262_100)});
-        let verdict = judged(&object, None, Version::V1);
-        assert!(verdict.faults.iter().any(|fault| fault.message().contains("256 KiB")), "{verdict:?}");
+        let validation = validated(&object, None, Version::V1);
+        assert!(validation.errors.iter().any(|fault| fault.message().contains("256 KiB")), "{validation:?}");
     }
 
     #[test]
     fn an_answer_is_bounded() {
         let extra: serde_json::Map<_, _> =
             (0..5000).map(|index| (format!("no-such-{index}"), json!("x"))).collect();
-        let verdict = judged(&cluster(&json!({"options": {"extra": extra}})), None, Version::V1);
-        assert!((1..=MOST_FAULTS).contains(&verdict.faults.len()), "{}", verdict.faults.len());
+        let validation = validated(&cluster(&json!({"options": {"extra": extra}})), None, Version::V1);
+        assert!((1..=MOST_FAULTS).contains(&validation.errors.len()), "{}", validation.errors.len());
     }
 
     #[test]
@@ -350,20 +356,20 @@ mod tests {
         let mut stored = cluster(&json!({"replicas": 12}));
         stored["metadata"]["finalizers"] = json!(["example.com/kept"]);
         stored["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
-        assert_eq!(fields(&judged(&stored, None, Version::V1)), ["spec.replicas"]);
+        assert_eq!(fields(&validated(&stored, None, Version::V1)), ["spec.replicas"]);
         let mut released = stored.clone();
         released["metadata"]["finalizers"] = json!([]);
-        assert!(judged(&released, Some(&stored), Version::V1).accepted());
+        assert!(validated(&released, Some(&stored), Version::V1).accepted());
         released["spec"]["version"] = json!("2.0.0");
-        assert_eq!(fields(&judged(&released, Some(&stored), Version::V1)), ["spec.version"]);
+        assert_eq!(fields(&validated(&released, Some(&stored), Version::V1)), ["spec.version"]);
     }
 
     #[test]
-    fn an_author_of_the_old_version_is_told_the_annotation_of_what_it_cannot_say() {
+    fn an_author_of_the_old_version_gets_the_annotation_of_what_it_cannot_say() {
         let spec = json!({"replicas": 12, "tls": {"mode": "Maybe"}});
-        let verdict = judged(&cluster(&spec), None, Version::V1Alpha1);
+        let validation = validated(&cluster(&spec), None, Version::V1Alpha1);
         let annotation = "metadata.annotations[conversion.gatehouse.dev/spec.tls.mode]";
-        assert_eq!(fields(&verdict), ["spec.size", annotation]);
-        assert!(verdict.faults[1].message().contains("spec.tls.mode"), "{verdict:?}");
+        assert_eq!(fields(&validation), ["spec.size", annotation]);
+        assert!(validation.errors[1].message().contains("spec.tls.mode"), "{validation:?}");
     }
 }
