@@ -40,3 +40,32 @@ pub fn find(kind: &str) -> Option<&'static dyn Kind> {
 pub fn find_plural(plural: &str) -> Option<&'static dyn Kind> {
     KINDS.iter().copied().find(|one| one.names().plural == plural)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::situations;
+
+    /// What a page about all kinds says first.
+    const TOLD: [&str; 8] = [
+        "database-full",
+        "quorum-lost",
+        "data-differ",
+        "paused",
+        "upgrade-stalled",
+        "spec-refused",
+        "target-missing",
+        "right-missing",
+    ];
+
+    macro_rules! of_kinds {
+        ($($folder:ident::api::$kind:ident,)*) => {
+            [$((&$folder::api::$kind as &dyn Kind, $folder::situations::all())),*]
+        };
+    }
+
+    #[test]
+    fn what_users_see_is_in_the_docs() {
+        situations::hold("docs/situations.md", &TOLD, &for_each_kind!(of_kinds));
+    }
+}

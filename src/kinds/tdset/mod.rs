@@ -72,6 +72,9 @@ use spec::Spec;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
+#[cfg(test)]
+pub(super) use plan::tests::situations;
+
 /// Works on TDSets.
 pub struct Operator {
     client: Client,
