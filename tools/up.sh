@@ -46,10 +46,11 @@ kubectl --kubeconfig "$OWN" config set-context --current --user gatehouse >/dev/
 # Follows the log until the cluster points at the gate.
 timeout 60 grep -q -m 1 '"message":"installed"' <(tail -n +1 -F --pid=$$ "$LOG" 2>/dev/null) \
     || { tail -n 20 "$LOG" >&2; fail "gatehouse did not install itself, see $LOG"; }
-kubectl get crd {etcdclusters,tdsets,databasemigrations}.gatehouse.dev --no-headers -o custom-columns=:metadata.name
+mapfile -t kinds < <(kubectl api-resources --api-group=gatehouse.dev --no-headers | awk '{print tolower($NF)}' | sort -u)
+kubectl get crd "${kinds[@]/%/s.gatehouse.dev}" --no-headers -o custom-columns=:metadata.name
 
 bold "Every example"
-kubectl apply -R -f examples/etcdcluster -f examples/tdset -f examples/databasemigration 2>&1
+kubectl apply -R "${kinds[@]/#/--filename=examples/}" 2>&1
 kubectl create namespace temp --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 "$GATEHOUSE" convert --explicit -f examples/ancestors 2>/dev/null | kubectl apply -f - 2>&1
 

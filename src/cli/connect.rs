@@ -2,8 +2,6 @@
 
 use kube::{Client, Config};
 
-use crate::runtime::fail_point;
-
 /// There is no way.
 #[derive(Debug, thiserror::Error)]
 #[error("unable to find a Kubernetes API: expected {expected}")]
@@ -25,5 +23,5 @@ pub(super) async fn infer<Made>(
 /// Finds the Kubernetes API: by `KUBECONFIG`, or by the service account of the pod that this is.
 pub(super) async fn connect() -> Result<(Config, Client), NoCluster> {
     let expected = "KUBECONFIG or a pod's service account, or --webhook-only";
-    infer(expected, |config| Ok((config.clone(), fail_point::client(config)?))).await
+    infer(expected, |config| Ok((config.clone(), Client::try_from(config)?))).await
 }

@@ -48,10 +48,12 @@ pub struct RefusedWrite {
 
 impl RefusedWrite {
     /// Whether a right is missing, as against a quota or a policy that is in the way: the words of the API server's
-    /// authorizer (kubernetes, `staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`).
+    /// authorizer (kubernetes, `staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`),
+    /// behind what it says before them, or behind what [`Error::said`] does.
     #[must_use]
     pub fn lacks_right(&self) -> bool {
-        self.why.contains(" is forbidden: User ") && self.why.contains("\" cannot ")
+        let begins = [" is forbidden: User \"", " (403): User \""];
+        begins.iter().any(|begin| self.why.contains(begin)) && self.why.contains("\" cannot ")
     }
 }
 
@@ -101,5 +103,37 @@ impl Failure {
             Self::Api(error) => error.class() == Class::Permanent,
             Self::Moved(_) | Self::Elsewhere { .. } => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+    use crate::runtime::call;
+
+    /// A write that is refused with these words.
+    fn refused(message: &str) -> RefusedWrite {
+        let status = Status {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message: message.to_owned(),
+            ..Status::default()
+        };
+        let source = call::Error::Refused(Box::new(status));
+        let failure = Failure::from(Error { verb: "apply", object: "services a/b".to_owned(), source });
+        RefusedWrite { action: "apply-services".to_owned(), why: failure.to_string() }
+    }
+
+    #[test]
+    fn a_missing_right_is_told_from_what_else_is_forbidden() {
+        let right = "services \"b\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch resource \"services\" in \
+                     API group \"\" in the namespace \"a\"";
+        assert!(refused(right).lacks_right(), "{}", refused(right).why);
+        let read = RefusedWrite { action: "read services".to_owned(), why: right.to_owned() };
+        assert!(read.lacks_right());
+        let quota = refused("services \"b\" is forbidden: exceeded quota: services=1");
+        assert!(!quota.lacks_right(), "{}", quota.why);
     }
 }

@@ -95,11 +95,14 @@ pub struct Note {
     pub text: String,
 }
 
+/// Why the status of an object does not say how it is.
+pub const STATUS_REFUSED: &str = "StatusUpdateFailed";
+
 impl Note {
     /// Of a status that the API server refuses for good, which therefore cannot say so.
     #[must_use]
     pub fn of_refused_status(error: &Error) -> Self {
-        Self { warning: true, reason: "StatusUpdateFailed", action: "Reconcile", text: error.said() }
+        Self { warning: true, reason: STATUS_REFUSED, action: "Reconcile", text: error.said() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The metrics that every controller has.
 //!
-//! Guarantees: as many series as there are controllers and outcomes, however many objects there are. Those of single
-//! objects are in [`super::object_metrics`].
+//! Guarantees: as many series as there are controllers and outcomes, however many objects there are, and one for each
+//! object with a problem that its kind cannot show. Other series of single objects are in [`super::object_metrics`].
 
 use std::fmt;
 use std::time::Duration;
@@ -11,6 +11,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use super::object_metrics::ObjectMetricsRegistries;
+use super::problems::Problems;
 
 /// Metrics that have a place on the page. Clones share them.
 pub trait Metrics: Clone + Default + Send + Sync {
@@ -49,6 +52,8 @@ pub struct Reconciliations {
     results: Family<Result, Counter>,
     durations: Family<Of, Histogram, fn() -> Histogram>,
     actions: Family<Done, Counter>,
+    /// Where controllers show the objects that they cannot work.
+    pub problems: ObjectMetricsRegistries<Problems>,
 }
 
 impl Default for Reconciliations {
@@ -58,6 +63,7 @@ impl Default for Reconciliations {
             results: Family::default(),
             durations: Family::new_with_constructor(durations),
             actions: Family::default(),
+            problems: ObjectMetricsRegistries::default(),
         }
     }
 }
@@ -88,6 +94,7 @@ impl Metrics for Reconciliations {
         let gatehouse = registry.sub_registry_with_prefix("gatehouse");
         let help = "Actions carried out, by controller, action and result";
         gatehouse.register("actions", help, self.actions.clone());
+        gatehouse.register_collector(Box::new(self.problems.clone()));
     }
 }
 

@@ -29,6 +29,7 @@ pub mod manifest;
 pub mod metrics;
 pub mod object_metrics;
 pub mod outcome;
+pub mod problems;
 pub mod rbac;
 pub mod reconcile;
 pub mod reconciler;
@@ -59,7 +60,9 @@ use tracing::{debug, warn};
 use crate::runtime::clock::{self, Alarms};
 use crate::runtime::leader::Stop;
 use metrics::Reconciliations;
+use object_metrics::ObjectMetrics;
 use outcome::{Class, Error, Outcome};
+use problems::Problems;
 use reconciler::{Reconciler, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
@@ -96,6 +99,8 @@ struct Context<Kind: Reconciler> {
     states: StateStore<State<Kind>>,
     failures: StateStore<u32>,
     reconciliations: Reconciliations,
+    /// Which objects cannot be reconciled.
+    problems: Arc<ObjectMetrics<Problems>>,
     /// When the next reconciliations are due, for a wall clock that jumps.
     alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
     /// Whether reconciliations can run.
@@ -115,6 +120,7 @@ impl<Kind: Reconciler> Context<Kind> {
                 self.alarms.set(&ObjectRef::from_obj(object), self.alarms.shown(), None);
                 if let Some(uid) = uid(object) {
                     self.kind.forget(&uid);
+                    self.problems.forget(&uid);
                     self.states.forget(&uid);
                     self.failures.forget(&uid);
                 }
@@ -127,6 +133,7 @@ impl<Kind: Reconciler> Context<Kind> {
             Event::InitDone => {
                 let listed = std::mem::take(&mut *listed());
                 self.kind.forget_all_but(&listed);
+                self.problems.forget_all_but(&listed);
                 self.states.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
             }
@@ -138,6 +145,7 @@ impl<Kind: Reconciler> Context<Kind> {
         if let Some(uid) = &object.meta().uid {
             self.states.admit(uid);
         }
+        self.problems.admit(object.meta());
         self.kind.seen(object);
     }
 
@@ -154,6 +162,7 @@ impl<Kind: Reconciler> Context<Kind> {
         let counted = &self.reconciliations;
         let ended =
             reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope, counted).await;
+        self.problems.show(object.meta(), state.problems());
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
@@ -241,6 +250,7 @@ async fn run_in<Kind: Reconciler>(
     let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
     let context = Arc::new(Context {
         kind,
+        problems: reconciliations.problems.add(),
         scope: scope.clone(),
         states: StateStore::default(),
         failures: StateStore::default(),

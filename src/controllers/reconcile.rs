@@ -67,12 +67,12 @@ pub async fn reconcile<Kind: Reconciler>(
     }
     if !is_deleting && !scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
         kind.hide(metadata);
-        let refused = &mut state.is_status_refused;
-        return unworked::report(kind, &object, Why::InOwnNamespace, refused, now).await; // effect
+        return unworked::report(kind, &object, Why::InOwnNamespace, state, now).await; // effect
     }
     let Ok(object) = &object.0 else {
-        return leave_undecodable(kind, &object, &mut state.is_status_refused, now).await; // effect
+        return leave_undecodable(kind, &object, state, now).await; // effect
     };
+    state.unworked = None;
     let spec = Kind::resolve(object, || faults::<Kind>(object, now), &mut state.own); // pure
     let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
@@ -238,12 +238,12 @@ fn faults<Kind: Reconciler>(object: &Kind::Object, now: Timestamp) -> Vec<FieldE
 async fn leave_undecodable<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
-    is_status_refused: &mut bool,
+    state: &mut State<Kind>,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     kind.hide(object.meta());
     if object.meta().deletion_timestamp.is_none() || Kind::KEEPS_UNDECODABLE {
-        return unworked::report(kind, object, Why::Undecodable, is_status_refused, now).await; // effect
+        return unworked::report(kind, object, Why::Undecodable, state, now).await; // effect
     }
     let released = finalizer::write::<Kind::Object>(object.meta(), Kind::FINALIZER, false, Kind::MANAGER);
     kind.writer().perform(&released, &object.object_ref(&())).await?; // effect

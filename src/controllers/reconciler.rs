@@ -13,10 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::action::{Action, Executed, Failure, RefusedWrite};
-use super::api_write::{ApiWriter, Note};
+use super::api_write::{ApiWriter, Note, STATUS_REFUSED};
 use super::fail_points::FailPoints;
 use super::metrics;
 use super::outcome::{Error, Outcome};
+use super::problems::Problems;
 use super::scope::WatchScope;
 use super::status::{Change, Precondition};
 use super::{Settings, Triggers, Watched};
@@ -248,18 +249,30 @@ pub struct State<Kind: Reconciler> {
     pub is_lasting: bool,
     /// Whether the API server has refused the status for good, which is reported once.
     pub is_status_refused: bool,
+    /// The reason of the condition of an object that is not worked.
+    pub unworked: Option<&'static str>,
+}
+
+impl<Kind: Reconciler> State<Kind> {
+    /// What is shown of an object that its kind may show nothing of.
+    #[must_use]
+    pub fn problems(&self) -> Problems {
+        let status = self.is_status_refused.then_some(STATUS_REFUSED);
+        Problems { kind: Kind::KIND.names().kind, reasons: self.unworked.into_iter().chain(status).collect() }
+    }
 }
 
 impl<Kind: Reconciler> Clone for State<Kind> {
     fn clone(&self) -> Self {
-        let Self { own, refused, failed, is_lasting, is_status_refused } = self;
-        let (is_lasting, is_status_refused) = (*is_lasting, *is_status_refused);
+        let Self { own, refused, failed, is_lasting, is_status_refused, unworked } = self;
+        let (is_lasting, is_status_refused, unworked) = (*is_lasting, *is_status_refused, *unworked);
         Self {
             own: own.clone(),
             refused: refused.clone(),
             failed: failed.clone(),
             is_lasting,
             is_status_refused,
+            unworked,
         }
     }
 }
@@ -272,6 +285,7 @@ impl<Kind: Reconciler> Default for State<Kind> {
             failed: None,
             is_lasting: false,
             is_status_refused: false,
+            unworked: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What users see of objects that need attention: fills the tables of the docs, and holds them true. For tests alone.
+//! What users see of objects that need attention: fills the table of the docs, and holds it true. For tests alone.
 //!
 //! A situation comes from the production code of a kind: its status, its events, and its lines of the metrics page. The
 //! columns are those of the definition, the alerts those that the kustomization deploys.
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::api_write::Note;
 use super::object_metrics::{Line, ObjectMetricsRegistries};
+use crate::api::Kind;
 use crate::runtime::metrics::Page;
 
 /// One object that needs attention.
@@ -50,17 +51,18 @@ pub fn page<L: Line>(prefix: &str, name: &str, line: L) -> Vec<String> {
     text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Holds the part of a page of the docs that is between the markers against the situations. `UPDATE_EXPECTED` writes it.
+/// Holds the part of a page of the docs that is between the markers against the situations of all kinds.
+/// `UPDATE_EXPECTED` writes it. `told` are those that the page begins with, whatever the kind.
 ///
 /// # Panics
-/// Where the page says otherwise.
-pub fn hold(docs: &str, definition: &CustomResourceDefinition, situations: &[Situation]) {
+/// Where the page says otherwise, or one of those that are told is missing.
+pub fn hold(docs: &str, told: &[&str], kinds: &[(&dyn Kind, Vec<Situation>)]) {
     let path = root().join(docs);
     let text = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- situations: begin -->\n", "<!-- situations: end -->");
     let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{docs} has no {begin}"));
     let (shown, after) = rest.split_once(end).unwrap_or_else(|| panic!("{docs} has no {end}"));
-    let expected = format!("{}\n{}", listing(definition, situations), table(situations));
+    let expected = table(told, kinds);
     if std::env::var_os("UPDATE_EXPECTED").is_some() && std::env::var_os("CI").is_none() {
         std::fs::write(&path, format!("{before}{begin}{expected}{end}{after}")).unwrap();
         return;
@@ -72,27 +74,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// What `kubectl get` prints, but for the age.
-fn listing(definition: &CustomResourceDefinition, situations: &[Situation]) -> String {
+/// What `kubectl get` prints of an object, but for its name and its age: each column that is filled.
+fn printed(definition: &CustomResourceDefinition, object: &Value) -> String {
     let version = definition.spec.versions.iter().find(|version| version.storage).unwrap();
     let columns = version.additional_printer_columns.iter().flatten();
-    let columns: Vec<_> =
-        columns.filter(|column| column.priority.unwrap_or(0) == 0 && column.name != "Age").collect();
-    let head = std::iter::once("NAME".to_owned()).chain(columns.iter().map(|one| one.name.to_uppercase()));
-    let rows = situations.iter().map(|Situation { object, .. }| {
-        let cells = columns.iter().map(|column| cell(object, &column.json_path));
-        std::iter::once(name(object).to_owned()).chain(cells).collect::<Vec<_>>()
-    });
-    let rows: Vec<Vec<String>> = std::iter::once(head.collect()).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let mut text = format!("```console\n$ kubectl get {}\n", definition.spec.names.plural);
-    for row in &rows {
-        let cells =
-            row.iter().enumerate().map(|(column, cell)| format!("{cell:<wide$}", wide = width(column)));
-        let line = cells.collect::<Vec<_>>().join("   ");
-        writeln!(text, "{}", line.trim_end()).unwrap();
-    }
-    text + "```\n"
+    let columns = columns.filter(|column| column.priority.unwrap_or_default() == 0 && column.name != "Age");
+    let cells = columns.map(|column| (column.name.to_uppercase(), cell(object, &column.json_path)));
+    let filled = cells.filter(|(_, cell)| !cell.is_empty());
+    filled.map(|(name, cell)| format!("{name} `{cell}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn name(object: &Value) -> &str {
@@ -116,18 +105,36 @@ fn cell(object: &Value, path: &str) -> String {
     }
 }
 
-/// Condition, event, metric and alert of each.
-fn table(situations: &[Situation]) -> String {
-    let mut text = "| object | condition | event | metric | alert |\n|---|---|---|---|---|\n".to_owned();
-    for situation in situations {
-        let events = situation.events.iter().map(|note| format!("`{}`", note.reason));
-        let cells = [
-            format!("`{}`", name(&situation.object)),
-            condition(situation),
-            or_none(events),
-            format!("`{}`", series(situation).replace('|', "\\|")),
-            or_none(alerts(&situation.page).into_iter().map(|alert| format!("`{alert}`"))),
-        ];
+/// What `kubectl get` prints, condition, event, metric and alert of each.
+fn table(told: &[&str], kinds: &[(&dyn Kind, Vec<Situation>)]) -> String {
+    let all = kinds.iter().flat_map(|(kind, situations)| {
+        let (names, definition) = (kind.names(), kind.definition());
+        situations.iter().map(move |situation| {
+            let events = situation.events.iter().map(|note| format!("`{}`", note.reason));
+            let name = name(&situation.object);
+            let cells = [
+                format!("`{name}`"),
+                names.kind.to_owned(),
+                printed(&definition, &situation.object).replace('|', "\\|"),
+                condition(situation),
+                or_none(events),
+                format!("`{}`", series(situation).replace('|', "\\|")),
+                or_none(alerts(&situation.page).into_iter().map(|alert| format!("`{alert}`"))),
+            ];
+            (told.iter().position(|told| *told == name).unwrap_or(told.len()), cells)
+        })
+    });
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(place, _)| *place);
+    let missing: Vec<_> = (0..told.len())
+        .filter(|place| all.iter().all(|(at, _)| at != place))
+        .map(|place| told[place])
+        .collect();
+    assert!(missing.is_empty(), "no kind has {missing:?}");
+    let mut text = "| situation | kind | `kubectl get` | condition | event | metric | alert |\n\
+                    |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (_, cells) in all {
         writeln!(text, "| {} |", cells.join(" | ")).unwrap();
     }
     text

@@ -20,7 +20,7 @@ use super::Watched;
 use super::api_write::{ApiWrite, Note};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
-use super::reconciler::Reconciler;
+use super::reconciler::{Reconciler, State};
 use crate::api::Version;
 use crate::api::condition::{self, Statement};
 use crate::api::field::{FieldError, Path, Reason};
@@ -51,8 +51,7 @@ impl Why {
     }
 }
 
-/// Reports why an object is not reconciled, where that is new. `is_status_refused`: whether the API server refused the
-/// status before. An event says so once.
+/// Reports why an object is not reconciled, where that is new. An event says once that the API server refuses the status.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.
@@ -60,7 +59,7 @@ pub async fn report<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
     why: Why,
-    is_status_refused: &mut bool,
+    state: &mut State<Kind>,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
@@ -77,8 +76,10 @@ pub async fn report<Kind: Reconciler>(
     let stored = serde_json::to_value(found).unwrap_or_default();
     let before = conditions(&stored);
     let mut after = before.clone();
-    let statements = why.statements::<Kind>(&stored, &place.namespace, now).into_iter();
-    let changes = statements.map(|statement| condition::set(&mut after, statement, generation, now));
+    let statements = why.statements::<Kind>(&stored, &place.namespace, now);
+    state.unworked = statements.first().map(|statement| statement.reason);
+    let changes = statements.into_iter();
+    let changes = changes.map(|statement| condition::set(&mut after, statement, generation, now));
     if changes.fold(false, |changed, one| changed | one) {
         let mut events = Kind::news(&before, &after);
         let status = json!({"observedGeneration": generation, "conditions": after});
@@ -88,8 +89,10 @@ pub async fn report<Kind: Reconciler>(
         let status = ApiWrite::Status { manifest, manager: Kind::MANAGER };
         let written = kind.writer().perform(&status, &regarding).await;
         match &written {
-            Ok(_) => *is_status_refused = false,
-            Err(error) if error.is_refusal_for_good() && !std::mem::replace(is_status_refused, true) => {
+            Ok(_) => state.is_status_refused = false,
+            Err(error)
+                if error.is_refusal_for_good() && !std::mem::replace(&mut state.is_status_refused, true) =>
+            {
                 events.push(Note::of_refused_status(error));
             }
             Err(_) => events.clear(),
@@ -98,6 +101,8 @@ pub async fn report<Kind: Reconciler>(
             kind.writer().perform(&ApiWrite::Event(event), &regarding).await?;
         }
         written?;
+    } else {
+        state.is_status_refused = false;
     }
     Ok(Outcome::Invalid)
 }

@@ -1,18 +1,12 @@
-//! Points at which a build for tests can be made to die, to panic, to lose an answer, or to get another answer than
-//! what the API server said, so that tests see what comes after that.
+//! Points at which a build for tests can be made to die, to panic, or to lose an answer, so that tests see what comes
+//! after that.
 //!
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
 //! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a
-//! point is done. `answer:FILE` makes each kind of API request fail once in every supported way ([`answers`]), and
-//! `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that the next one that comes there
-//! passes. `kill:FILE:storage` is about points alone whose names begin with `storage`.
+//! point is done. What has acted is added to FILE, a line each, so that the next one that comes there passes.
+//! `kill:FILE:storage` is about points alone whose names begin with `storage`.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
-
-use kube::{Client, Config};
-
-#[cfg(any(debug_assertions, feature = "fail-points"))]
-mod answers;
 
 /// Dies or panics here, where that is asked for.
 pub fn reached(point: &'static str) {
@@ -31,18 +25,6 @@ pub fn loses(point: &'static str) -> bool {
         let _never = point;
         false
     };
-}
-
-/// A client of the API server, whose answers are as that is asked for.
-///
-/// # Errors
-/// As those of [`Client`].
-pub fn client(config: Config) -> kube::Result<Client> {
-    #[cfg(any(debug_assertions, feature = "fail-points"))]
-    if let Some(share) = answers::asked() {
-        return answers::client(config, share);
-    }
-    Client::try_from(config)
 }
 
 #[cfg(any(debug_assertions, feature = "fail-points"))]
@@ -64,7 +46,7 @@ mod armed {
     }
 
     /// What is asked for, and the file of it.
-    pub fn asked() -> Option<(String, String)> {
+    fn asked() -> Option<(String, String)> {
         let told = std::env::var("GATEHOUSE_FAIL_POINTS").ok()?;
         let (asked, file) = told.split_once(':')?;
         Some((asked.to_owned(), file.to_owned()))

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use super::observation::{Definition, ObjectMeta};
 use super::plan::object::{Answer, Patch};
 use crate::runtime::call::LIMIT;
-use crate::runtime::fail_point;
 
 /// How long a page may take: the API server converts what it lists, object by object, and ends a request after so long.
 const PAGE_LIMIT: Duration = Duration::from_mins(1);
@@ -81,7 +80,7 @@ impl Requests {
     /// The configuration makes no client.
     pub fn new(mut config: Config) -> kube::Result<Self> {
         config.default_retry = false;
-        Ok(Self { client: fail_point::client(config)? })
+        Ok(Self { client: Client::try_from(config)? })
     }
 
     /// Asks by a client that there is. What it repeats by itself is not seen here: for few requests.

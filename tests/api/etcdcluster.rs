@@ -148,7 +148,7 @@ fn a_right_to_read_that_is_missing_is_reported_until_it_is_given(bed: &Bed) {
     let degraded = |is_told: bool| {
         bed.objects.until("etcdcluster/blind", &namespace.name, |object| {
             let degraded = condition(object, "Degraded");
-            let is_so = degraded["reason"] == "ApplyFailed" && degraded["status"] == "True";
+            let is_so = degraded["reason"] == "Forbidden" && degraded["status"] == "True";
             let is_known = degraded["reason"].is_string();
             if is_known && is_so == is_told {
                 Ok(degraded.clone())

@@ -1,5 +1,7 @@
 //! What gatehouse writes when it installs itself, and how a control plane gets rid of it.
 
+use std::sync::LazyLock;
+
 use gatehouse::kinds::KINDS;
 use kit::bed::Bed;
 use kit::objects::{Ask, of};
@@ -10,16 +12,19 @@ pub const SECRET: &str = "/api/v1/namespaces/gatehouse-system/secrets/gatehouse-
 pub const ETCDCLUSTERS: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/etcdclusters.gatehouse.dev";
 pub const TDSETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tdsets.gatehouse.dev";
-pub const DATABASEMIGRATIONS: &str =
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/databasemigrations.gatehouse.dev";
 pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gatehouse";
 pub const VALIDATING: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse";
 pub const CONFIGURATIONS: [&str; 2] = [MUTATING, VALIDATING];
 /// Where replicas agree on who leads.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/gatehouse";
+/// What the guard of each replica looks at.
+pub static GUARDED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let definitions = KINDS.iter().map(|kind| &*definition(kind.names().plural).leak());
+    definitions.chain(CONFIGURATIONS).collect()
+});
 /// All that is installed.
-pub const WRITTEN: [&str; 6] = [SECRET, DATABASEMIGRATIONS, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+pub static WRITTEN: LazyLock<Vec<&str>> = LazyLock::new(|| [&[SECRET][..], &GUARDED[..]].concat());
 
 /// Where the definition of a kind is.
 pub fn definition(plural: &str) -> String {

@@ -20,12 +20,7 @@ use serde_json::{Value, json};
 
 use crate::Test;
 use crate::databasemigration::waiting;
-use crate::installed::{
-    self, CONFIGURATIONS, DATABASEMIGRATIONS, ETCDCLUSTERS, MUTATING, TDSETS, VALIDATING, WRITTEN,
-};
-
-/// What the guard of each replica looks at.
-const GUARDED: [&str; 5] = [DATABASEMIGRATIONS, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+use crate::installed::{self, CONFIGURATIONS, ETCDCLUSTERS, GUARDED, MUTATING, TDSETS, VALIDATING, WRITTEN};
 
 pub const TESTS: &[Test] = &[
     ("a_restart_changes_nothing", a_restart_changes_nothing),
@@ -159,7 +154,7 @@ impl<'a> Life<'a> {
         self.bed.objects.must(Ask::put(VALIDATING, hooks));
         until("it is put right", || self.at(VALIDATING).pointer(policy) == Some(&"Fail".into()));
         let own = self.until_looked_at(gates);
-        let others = GUARDED.into_iter().filter(|path| *path != VALIDATING).collect::<Vec<_>>();
+        let others = GUARDED.iter().copied().filter(|path| *path != VALIDATING).collect::<Vec<_>>();
         let is_other = |path: &String| others.iter().any(|other| *other == path);
         let kept: BTreeMap<_, _> = since.clone().into_iter().filter(|(path, _)| is_other(path)).collect();
         assert_eq!(self.versions(&others), kept, "these were not written");
@@ -177,10 +172,10 @@ impl<'a> Life<'a> {
     fn bundles(&self) -> Vec<String> {
         let hook = "/webhooks/0/clientConfig/caBundle";
         let conversion = "/spec/conversion/webhook/clientConfig/caBundle";
-        let pointer = |path| if CONFIGURATIONS.contains(&path) { hook } else { conversion };
+        let pointer = |path| if CONFIGURATIONS.contains(path) { hook } else { conversion };
         GUARDED
-            .into_iter()
-            .map(|path| match self.ask(Ask::get(path)) {
+            .iter()
+            .map(|path| match self.ask(Ask::get(*path)) {
                 Ok(object) => {
                     object.pointer(pointer(path)).and_then(Value::as_str).unwrap_or_default().to_owned()
                 }
@@ -342,11 +337,11 @@ fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
 
 fn what_others_change_is_put_back_once(bed: &Bed) {
     let (life, gate) = Life::with_gate(bed);
-    let part = |path: &str| {
-        let object = life.at(path);
-        (object["spec"].clone(), object["webhooks"].clone())
+    let parts = || {
+        let objects = WRITTEN.iter().map(|path| life.at(path));
+        objects.map(|object| (object["spec"].clone(), object["webhooks"].clone())).collect::<Vec<_>>()
     };
-    let before = WRITTEN.map(part);
+    let before = parts();
     // All at once, as a careless `kubectl apply` of plain manifests would do it.
     let stripped = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
     let unknown = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}});
@@ -364,7 +359,7 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     }
     until("all is put back", || {
         let is_there = life.ask(Ask::get(MUTATING)).is_ok();
-        is_there && WRITTEN.map(part) == before
+        is_there && parts() == before
     });
     life.until_guarded();
     life.use_both_versions("after");
@@ -381,7 +376,7 @@ fn an_older_release_leaves_what_a_newer_one_wrote(bed: &Bed) {
     let port = gate.address.port();
     gate.into_program().kill();
     let newer = json!({"metadata": {"annotations": {"gatehouse.dev/installed-by": "99.0.0"}}});
-    for path in GUARDED {
+    for path in GUARDED.iter() {
         life.patch(path, newer.clone());
     }
     let added = json!({"spec": {"names": {"categories": ["gatehouse", "newer"]}}});
@@ -406,7 +401,7 @@ fn an_older_release_leaves_what_a_newer_one_wrote(bed: &Bed) {
     // Asked for, as after a rollback, it is.
     let gate = life.spawn_with(&["--replace-newer"], None, port, port);
     gate.logs("installed");
-    for path in GUARDED {
+    for path in GUARDED.iter() {
         let release = life.at(path)["metadata"]["annotations"]["gatehouse.dev/installed-by"].clone();
         assert_eq!(release, env!("CARGO_PKG_VERSION"), "{path}");
     }

@@ -7,7 +7,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::site::Site;
+use crate::site::{Site, problems};
 
 /// On a control plane where no operator writes the status of their objects.
 pub const ON_CLOCKS: &[Test] = &[
@@ -139,11 +139,15 @@ fn nothing_is_made_in_the_namespace_of_gatehouse(bed: &Bed) {
 fn controllers_make_nothing_in_their_own_namespace(bed: &Bed) {
     let namespace = bed.namespace();
     let site = Site::of_operators_in(&namespace, &namespace.name);
-    let _operator = site.start(Fate::Lives);
+    let operator = site.start(Fate::Lives);
+    let shown = || problems(&operator.page(), &namespace.name);
     for object in [tdset("own"), etcd_cluster("own")] {
         namespace.create(&object);
     }
     let said = format!("namespace {:?} is gatehouse's own: nothing is made in it", namespace.name);
+    let refused = ["EtcdCluster", "TDSet"]
+        .map(|kind| (kind.to_owned(), "own".to_owned(), "NamespaceRefused".to_owned()));
+    eventually(|| if shown() == refused.clone().into() { Ok(()) } else { Err(format!("{:?}", shown())) });
     for kind in ["tdset", "etcdcluster"] {
         let object = format!("{kind}/own");
         bed.objects.until(&object, &namespace.name, |found| {
@@ -165,6 +169,7 @@ fn controllers_make_nothing_in_their_own_namespace(bed: &Bed) {
         namespace.delete(&object);
         namespace.until_gone(&object);
     }
+    eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
     let is_made = |asked: &&String| {
         let writes = ["create ", "update ", "patch ", "delete "].iter().any(|verb| asked.starts_with(verb));
         writes && !asked.contains("/own/status") && !asked.contains("/events")

@@ -4,6 +4,7 @@
 //! is configured to run in; the audit log tells its requests from those of all others.
 //! Assumes: the gate of the bed works other namespaces.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -17,6 +18,19 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::tdset::span;
+
+/// The problems of the objects of a namespace that a page of metrics shows beside those of the kinds: kind, name and
+/// problem of each.
+pub fn problems(page: &str, namespace: &str) -> BTreeSet<(String, String, String)> {
+    let of_here = format!("gatehouse_object_problem{{namespace=\"{namespace}\",name=\"");
+    let series = page.lines().filter_map(|line| line.strip_prefix(&of_here)?.strip_suffix("\"} 1"));
+    let parts = series.map(|rest| {
+        let (name, rest) = rest.split_once("\",kind=\"").expect("its kind");
+        let (kind, problem) = rest.split_once("\",problem=\"").expect("its problem");
+        (kind.to_owned(), name.to_owned(), problem.to_owned())
+    });
+    parts.collect()
+}
 
 /// A namespace with operators and a clock of its own.
 pub struct Site<'a> {

@@ -46,6 +46,11 @@ impl Imports {
         Self { edges: edges.collect(), files: modules }
     }
 
+    /// All files.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.values().map(PathBuf::as_path)
+    }
+
     /// Each file with each that it imports.
     pub fn pairs(&self) -> impl Iterator<Item = (&Path, &Path)> {
         let path = |module: &Module| self.files[module].as_path();

@@ -1,5 +1,6 @@
 //! Who may import whom.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -132,6 +133,27 @@ fn room(path: &Path) -> (&'static str, Option<String>) {
     (room, kind.filter(|_| room.contains("KIND")))
 }
 
+/// Whether what is imported from one room lies in another. A room of a kind lies in none that all kinds share.
+fn lies_in(imported: &str, room: &str) -> bool {
+    let is_of_kind = |room: &str| room.contains("KIND");
+    imported == room || imported.starts_with(&format!("{room}/")) && is_of_kind(imported) == is_of_kind(room)
+}
+
+/// Rooms without a file, and what a room may import and does not.
+fn unused(imports: &Imports) -> Vec<String> {
+    let of_rooms = imports.files().filter(|path| !path.ends_with("src/lib.rs"));
+    let files: BTreeSet<_> = of_rooms.map(|path| room(path).0).collect();
+    let pairs: BTreeSet<_> = imports.pairs().map(|(from, to)| (room(from).0, room(to).0)).collect();
+    let empty = ROOMS.iter().filter(|(room, _)| !files.contains(room));
+    let empty = empty.map(|(room, _)| format!("{room}: has no file: no room"));
+    let entries = ROOMS.iter().flat_map(|(room, may)| may.iter().map(move |entry| (*room, *entry)));
+    let is_used = |(room, entry): &(&str, &str)| {
+        *entry == "*" || pairs.iter().any(|(from, to)| from == room && lies_in(to, entry))
+    };
+    let idle = entries.filter(|entry| !is_used(entry));
+    empty.chain(idle.map(|(room, entry)| format!("{room}: imports nothing of {entry}: no entry"))).collect()
+}
+
 /// Imports that run in the wrong direction, and exceptions that are none.
 fn upward(imports: &Imports, exceptions: &[(&str, &str, &str)]) -> Vec<String> {
     let mut used = Vec::new();
@@ -139,14 +161,9 @@ fn upward(imports: &Imports, exceptions: &[(&str, &str, &str)]) -> Vec<String> {
     for (from, to) in imports.pairs() {
         let ((room, kind), (imported, of)) = (self::room(from), self::room(to));
         let may = ROOMS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, may)| *may);
-        let is_of_kind = |room: &str| room.contains("KIND");
-        let lies_in = |room: &str| {
-            imported == room
-                || imported.starts_with(&format!("{room}/")) && is_of_kind(imported) == is_of_kind(room)
-        };
-        let is_within = lies_in(room);
+        let is_within = lies_in(imported, room);
         let is_of_another = kind.is_some() && of.is_some() && kind != of;
-        if may == ["*"] || (!is_of_another && (is_within || may.iter().any(|room| lies_in(room)))) {
+        if may == ["*"] || (!is_of_another && (is_within || may.iter().any(|room| lies_in(imported, room)))) {
             continue;
         }
         let excepted = |(path, room, _): &(&str, &str, &str)| from == Path::new(path) && imported == *room;
@@ -178,6 +195,27 @@ fn imports_run_in_one_direction() {
     assert!(broken.is_empty(), "{broken:#?}");
     let broken = circles(&imports, IN_CIRCLES);
     assert!(broken.is_empty(), "{broken:#?}");
+    let unused = unused(&imports);
+    assert!(unused.is_empty(), "{unused:#?}");
+}
+
+#[test]
+fn a_room_that_may_import_what_it_does_not_is_told() {
+    let files = [
+        ("src/kinds/tdset/spec.rs", "use crate::api::Kind; use crate::kinds::tdset::api::v1::Replicas;"),
+        ("src/kinds/tdset/api/v1.rs", "pub struct Replicas;"),
+        ("src/api/mod.rs", "pub struct Kind;"),
+    ];
+    let told = unused(&Imports::of(&files.map(|(path, text)| Source::planted(path, text))));
+    let of_spec: Vec<_> = told.iter().filter(|told| told.starts_with("kinds/KIND/spec: ")).collect();
+    assert_eq!(
+        of_spec,
+        [
+            "kinds/KIND/spec: imports nothing of kinds/KIND/names: no entry",
+            "kinds/KIND/spec: imports nothing of kinds/KIND/observation: no entry",
+        ]
+    );
+    assert!(told.contains(&"server: has no file: no room".to_owned()), "{told:#?}");
 }
 
 #[test]

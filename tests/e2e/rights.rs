@@ -10,6 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use gatehouse::cli::manifests::rbac::{Names, rule_groups};
+use gatehouse::kinds;
 use gatehouse::rbac::AuditTrace;
 use kit::audit::Line;
 use kit::call::Call;
@@ -82,10 +83,11 @@ impl Right {
             let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": "owner", "uid": uid});
             (with_owner("admissionregistration.k8s.io/v1", kind, "gatehouse", &owner), OWNS)
         };
+        let of_ours = self.resource.strip_suffix("/finalizers").and_then(kinds::find_plural);
+        if let Some(kind) = of_ours {
+            return blocking(kind.names().kind);
+        }
         match self.resource.as_str() {
-            "tdsets/finalizers" => blocking("TDSet"),
-            "databasemigrations/finalizers" => blocking("DatabaseMigration"),
-            "etcdclusters/finalizers" => blocking("EtcdCluster"),
             "mutatingwebhookconfigurations" => hooks("MutatingWebhookConfiguration"),
             "validatingwebhookconfigurations" => hooks("ValidatingWebhookConfiguration"),
             _ => panic!("{self} shows nowhere: write down here which request asks for it"),

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use gatehouse::kinds::KINDS;
 use serde_json::Value;
 
 /// A kept input.
@@ -34,7 +35,8 @@ pub fn of(target: &str) -> Vec<Input> {
 /// The objects of our kinds in all examples: sound ones in both versions, and some with a few faults.
 pub static EXAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut found = Vec::new();
-    for folder in ["databasemigration", "etcdcluster", "rejected", "tdset"] {
+    let folders = KINDS.iter().map(|kind| kind.names().kind.to_lowercase());
+    for folder in folders.chain(["rejected".to_owned()]) {
         for (_, bytes) in files(&kit::root().join("examples").join(folder)) {
             let text = String::from_utf8(bytes).expect("an example is text");
             let documents: Vec<Value> = serde_saphyr::from_multiple(&text).expect("an example is YAML");

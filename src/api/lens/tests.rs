@@ -79,11 +79,12 @@ proptest! {
             let hub = properties::object(&mut Source::new(seed), *kind, HUB);
             let mut shown = down(*kind, &hub);
             let Some(Value::Object(spec)) = shown.get_mut("spec") else { continue };
-            let (field, place) = match kind.names().kind {
-                "TDSet" => ("defaultReplica", "/spec/defaultReplicas"),
-                "DatabaseMigration" => ("rollback", "/spec/legacy/rollback"),
-                _ => ("size", "/spec/replicas"),
-            };
+            let rows = kind.lens().spokes.iter().flat_map(|(_, table)| table.rows.iter());
+            let mut fields = rows.filter_map(|row| match row {
+                Row::Field { spoke, hub } => Some((spoke.strip_prefix("/spec/")?, hub)),
+                _ => None,
+            });
+            let (field, place) = fields.find(|(field, _)| !field.contains('/')).unwrap();
             spec.insert(field.to_owned(), json!(7777));
             let mut expected = hub;
             if let Value::Object(fields) = &mut expected {

@@ -15,7 +15,6 @@ use super::{Failure, convert};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
 use crate::runtime::call::{self, call};
-use crate::runtime::fail_point;
 
 /// Objects that are listed at a time.
 const CHUNK: u32 = 500;
@@ -62,7 +61,7 @@ pub fn manifests(namespace: Option<&str>, all: bool, to: Version) -> Result<Vec<
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let expected = "KUBECONFIG, ~/.kube/config or a pod's service account";
-        let connect = |config: Config| Ok((config.default_namespace.clone(), fail_point::client(config)?));
+        let connect = |config: Config| Ok((config.default_namespace.clone(), Client::try_from(config)?));
         let (current, client) = infer(expected, connect).await?;
         let place = (!all).then(|| namespace.unwrap_or(&current).to_owned());
         let mut manifests = Vec::new();

@@ -51,10 +51,21 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
         Ok(Generated { path, content })
     });
     let mut files = definitions.collect::<Result<Vec<_>, Failure>>()?;
+    files.push(Generated { path: "crds/kustomization.yaml".to_owned(), content: kustomization() });
     files.extend(rbac::generated());
     files.extend(installation::generated()?);
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(files)
+}
+
+/// What has kustomize take the definitions.
+fn kustomization() -> String {
+    let definitions = KINDS.iter().map(|kind| format!("- {}.yaml\n", kind.names().plural));
+    format!(
+        "{HEADER}# The definitions as they are, without conversion.\n\
+         apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{}",
+        definitions.collect::<String>()
+    )
 }
 
 /// Prints or writes the manifests.

@@ -69,6 +69,9 @@ use spec::Spec;
 use state::ReconcileState;
 use subjects::Subjects;
 
+#[cfg(test)]
+pub(super) use plan::tests::situations;
+
 /// When to look again after something was done.
 const AT_ONCE: Duration = Duration::from_millis(200);
 

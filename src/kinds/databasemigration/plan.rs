@@ -20,7 +20,7 @@ mod conditions;
 mod decide;
 mod events;
 #[cfg(test)]
-mod tests;
+pub(in crate::kinds) mod tests;
 
 use std::time::Duration;
 

@@ -85,6 +85,9 @@ use spec::Spec;
 use state::ReconcileState;
 use trace::Trace;
 
+#[cfg(test)]
+pub(super) use status::tests::situations;
+
 /// When to look again after something was done: what it made is read again, so there is nothing to wait for.
 const AT_ONCE: Duration = Duration::from_millis(200);
 

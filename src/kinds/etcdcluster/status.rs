@@ -191,4 +191,4 @@ fn is_near(before: Option<i64>, after: Option<i64>, notable: u64) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(in crate::kinds) mod tests;

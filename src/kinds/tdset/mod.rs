@@ -72,6 +72,9 @@ use spec::Spec;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
+#[cfg(test)]
+pub(super) use plan::tests::situations;
+
 /// Reconciles TDSets.
 pub struct Operator {
     client: Client,

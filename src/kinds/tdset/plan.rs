@@ -354,4 +354,4 @@ fn conflicts(status: &TDSetStatus) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::kinds) mod tests;

@@ -2,7 +2,7 @@
 //! status and by an event what is wrong with it, and holds up nothing: no rule of a definition keeps the status from being
 //! written, and the others are worked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kit::bed::{Bed, Namespace};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::bare::{self, Bare};
 use super::ratchet::{until_accepted, until_refused, without_gate, without_rules};
 use super::{Base, databasemigration, etcdcluster, patched, path, tdset, yaml};
+use crate::site::problems;
 
 /// A sound object, what is otherwise in the one that is stored, and the field that its status names.
 type Row = (&'static Base, &'static str, &'static str);
@@ -104,6 +105,17 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
         if untold.is_empty() { Ok(()) } else { Err(format!("of {}:\n{}", stored.len(), untold.join("\n"))) }
     });
 
+    let shown = || problems(&http_get(gate.health, "/metrics"), &namespace.name);
+    let names = |problems: &BTreeSet<(String, String, String)>| -> BTreeSet<_> {
+        problems
+            .iter()
+            .filter(|(.., problem)| problem == "SpecInvalid")
+            .map(|(_, name, _)| name.clone())
+            .collect()
+    };
+    let all: BTreeSet<_> = (0..stored.len()).map(|number| format!("typed-{number}")).collect();
+    eventually(|| if names(&shown()) == all { Ok(()) } else { Err(format!("{:?}", shown())) });
+
     // What is sound is worked: now, and whenever it changes. Nothing more is done meanwhile for what is not.
     for path in &sound {
         until_worked(&namespace, path);
@@ -127,6 +139,13 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
         object
     }));
     until_worked(&namespace, mended);
+    eventually(|| {
+        if shown().iter().any(|(_, name, _)| name == "typed-0") {
+            Err(format!("{:?}", shown()))
+        } else {
+            Ok(())
+        }
+    });
     for path in stored.iter().map(|(.., path)| path).chain(&sound) {
         objects.must(Ask::delete(&**path));
     }
@@ -136,6 +155,7 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
             other => Err(format!("{path}: {other:?}")),
         });
     }
+    eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
     gate.into_program().kill();
     without_gate(bare);
 }

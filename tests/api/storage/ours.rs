@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use gatehouse::kinds::KINDS;
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, condition, http_get};
 use kit::program::Gate;
@@ -13,12 +14,14 @@ use super::widgets::{refuse, run, stored_in};
 use crate::beds::WORKS_NONE;
 use crate::installed;
 
-/// There are objects of the first two. The last one has none, which is something else to read.
-pub const KINDS: [&str; 3] = ["tdsets", "etcdclusters", "databasemigrations"];
+/// The definitions of all kinds. There are objects of two of them; one without objects is something else to read.
+pub fn definitions() -> Vec<String> {
+    KINDS.iter().map(|kind| kind.names().definition()).collect()
+}
 
 /// The names of our objects that etcd holds in a version.
 pub fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
-    let all = KINDS.iter().flat_map(|plural| stored_in(bed, &format!("gatehouse.dev/{plural}")));
+    let all = KINDS.iter().flat_map(|kind| stored_in(bed, &format!("gatehouse.dev/{}", kind.names().plural)));
     all.filter(|(_, stored)| stored == version).map(|(name, _)| name).collect()
 }
 
@@ -59,7 +62,8 @@ fn are_all_v1(namespace: &Namespace) {
     let bed = namespace.bed;
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
     assert_eq!(in_etcd(bed, "v1").len(), 2 * COUNT);
-    for plural in KINDS {
+    for kind in KINDS {
+        let plural = kind.names().plural;
         let definition = bed.objects.at(&installed::definition(plural));
         assert_eq!(definition["status"]["storedVersions"], json!(["v1"]), "{plural}");
     }
@@ -130,7 +134,7 @@ pub fn leaders_that_die_are_followed_by_one_that_ends(bed: &Bed) {
         let has_ended = eventually(|| {
             if deaths() > before {
                 Ok(false)
-            } else if KINDS.iter().all(|plural| is_migrated(bed, plural)) {
+            } else if KINDS.iter().all(|kind| is_migrated(bed, kind.names().plural)) {
                 Ok(true)
             } else {
                 Err(format!("{before} have died, and this one has not ended: {:?}", gate.as_ref().err()))
@@ -215,15 +219,15 @@ pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
     is_told_of_one_that_cannot_be_written(&namespace, &gate);
     // From here on it gets there by itself.
     lift();
-    for plural in KINDS {
-        bed.objects.until(&format!("crd/{plural}.gatehouse.dev"), "", |definition| {
+    for name in definitions() {
+        bed.objects.until(&format!("crd/{name}"), "", |definition| {
             let said = condition(definition, "StorageMigrated");
             if said["status"] == "True" { Ok(()) } else { Err(said.to_string()) }
         });
     }
     are_all_v1(&namespace);
     // The events come after the condition, and the numbers after the events.
-    let expected: BTreeSet<_> = KINDS.map(|plural| format!("{plural}.gatehouse.dev")).into();
+    let expected: BTreeSet<_> = definitions().into_iter().collect();
     eventually(|| {
         let news = bed.objects.list("events", "default", "").expect("events");
         let told = news.iter().filter(|news| news["reason"] == "StorageMigrated");

@@ -7,7 +7,7 @@ use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::ours::{KINDS, in_etcd, leading, made_as_v1alpha1, tdset, until_converted};
+use super::ours::{definitions, in_etcd, leading, made_as_v1alpha1, tdset, until_converted};
 use super::removed::documented;
 use super::widgets::{held_back, run};
 use crate::beds::WORKS_NONE;
@@ -99,15 +99,15 @@ pub fn v1alpha1_goes_out_of_service_and_comes_back(bed: &Bed) {
 
 /// A leader that does not serve the old version takes away what its writers have left in managed fields.
 fn is_let_go_of_by_the_leader(bed: &Bed) {
-    let held = |plural: &str| held_back(bed, &format!("{plural}.gatehouse.dev"), "v1alpha1");
-    assert_eq!(held("tdsets"), json!(["Served", "ManagedFields"]));
+    let held = |definition: &str| held_back(bed, definition, "v1alpha1");
+    assert_eq!(held("tdsets.gatehouse.dev"), json!(["Served", "ManagedFields"]));
     let mut command = leading(bed);
     command.args(["--served-versions", "v1"]);
     let _gate = bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
-    for plural in KINDS {
-        eventually(|| match held(plural) {
+    for definition in definitions() {
+        eventually(|| match held(&definition) {
             held if held == json!([]) => Ok(()),
-            held => Err(format!("{plural}: {held}")),
+            held => Err(format!("{definition}: {held}")),
         });
     }
 }

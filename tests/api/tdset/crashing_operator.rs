@@ -23,7 +23,31 @@ pub const TESTS: &[Test] = &[
     ("an_operator_that_loses_each_answer_ends_where_another_does", |bed| {
         live_with(bed, Fate::LosesTheAnswer, &["after"]);
     }),
+    ("an_operator_that_is_answered_otherwise_goes_on", an_operator_that_is_answered_otherwise_goes_on),
 ];
+
+fn an_operator_that_is_answered_otherwise_goes_on(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let operator = site.start(Fate::IsAnsweredOtherwise);
+    namespace.create(&tdset("shop", &json!({"defaultReplicas": 2})));
+    namespace.until("deployment/shop", "{.spec.replicas}", "2");
+    let mut count = 2;
+    let all = ["conflict", "forbidden", "lost", "throttled", "trouble"];
+    let of = |kind: &str| all.map(|fate| format!("{kind}.{fate}"));
+    let wanted: Vec<_> = of("apply deployments").into_iter().chain(of("patch tdsets/status")).collect();
+    // What is refused for good is tried again later and later, or when the object changes.
+    eventually(|| {
+        count = 5 - count;
+        patch(&namespace, "shop", &json!({"defaultReplicas": count}));
+        let met = operator.ever_met();
+        let missed: Vec<_> = wanted.iter().filter(|point| !met.contains(*point)).collect();
+        if missed.is_empty() { Ok(()) } else { Err(format!("never at {missed:?}: {met:?}")) }
+    });
+    namespace.until("deployment/shop", "{.spec.replicas}", &count.to_string());
+    let generation = namespace.get(TDSETS, "shop")["metadata"]["generation"].to_string();
+    namespace.until("tdset/shop", "{.status.observedGeneration}", &generation);
+}
 
 /// What the life below has it do.
 pub const STEPS: [&str; 12] = [

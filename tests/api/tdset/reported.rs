@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{notes, patch, tdset};
 use crate::Test;
+use crate::site::problems;
 
 pub const TESTS: &[Test] = &[
     ("actions_are_counted", actions_are_counted),
@@ -28,7 +29,7 @@ fn actions_are_counted(bed: &Bed) {
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-/// A status that cannot be written says nothing: an event does, once.
+/// A status that cannot be written says nothing: an event does, once, and a series while it is so.
 fn a_status_that_is_refused_is_an_event(bed: &Bed) {
     let namespace = bed.namespace();
     namespace.create(&tdset("held", &json!({})));
@@ -60,8 +61,12 @@ fn a_status_that_is_refused_is_an_event(bed: &Bed) {
             Ok(())
         }
     });
+    let shown = || bed.gate(|gate| problems(&http_get(gate.health, "/metrics"), &namespace.name));
+    let refused = ("TDSet".to_owned(), "held".to_owned(), "StatusUpdateFailed".to_owned());
+    eventually(|| if shown() == [refused.clone()].into() { Ok(()) } else { Err(format!("{:?}", shown())) });
     bed.objects.must(Ask::delete(format!("{BINDINGS}/{name}")));
     bed.objects.must(Ask::delete(format!("{POLICIES}/{name}")));
     namespace.until("tdset/held", "{.status.observedGeneration}", "2");
     assert_eq!(notes(&namespace, "held", "StatusUpdateFailed").len(), 1, "it is reported once");
+    eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
 }

@@ -171,7 +171,8 @@ fn hold_readable(kind: &dyn Kind, version: Version, object: Value) {
             serde_json::from_value::<databasemigration::v1::DatabaseMigrationSpec>(spec).map(|_| ())
         }
         "TDSet" => serde_json::from_value::<tdset::v1::TDSetSpec>(spec).map(|_| ()),
-        _ => serde_json::from_value::<etcdcluster::v1::EtcdClusterSpec>(spec).map(|_| ()),
+        "EtcdCluster" => serde_json::from_value::<etcdcluster::v1::EtcdClusterSpec>(spec).map(|_| ()),
+        other => panic!("write down here how {other} is read"),
     };
     assert!(read.is_ok(), "it may be created and cannot be read: {read:?}");
 }

@@ -13,6 +13,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use gatehouse::kinds::KINDS;
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options};
 
@@ -341,8 +342,8 @@ impl Drop for Namespace<'_> {
         if std::thread::panicking() || locked(&self.bed.gate).is_none() {
             return;
         }
-        for plural in ["tdsets", "etcdclusters", "databasemigrations"] {
-            let place = of("v1", &self.name, plural);
+        for kind in KINDS {
+            let place = of("v1", &self.name, kind.names().plural);
             let Ok(list) = self.bed.objects.read(&place) else { return };
             let items = list["items"].as_array().cloned().unwrap_or_default();
             let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();

@@ -11,6 +11,7 @@
 //! | [`databases`] | starts PostgreSQL, MariaDB and MySQL |
 //! | [`pods`] | runs the pods of Jobs on this machine, as a kubelet would |
 //! | [`operator`] | keeps an operator running that dies or is answered otherwise at its points |
+//! | `answers` | has an operator be answered otherwise than by what its API server said |
 //! | [`objects`] | reads and writes objects of an API server with one client |
 //! | [`audit`] | reads the audit log of an API server |
 //! | [`process`] | finds, signals and measures processes of this machine |
@@ -34,6 +35,7 @@
 )]
 #![expect(clippy::must_use_candidate, reason = "a test may look only to see that it does not fail")]
 
+mod answers;
 pub mod audit;
 pub mod bed;
 pub mod call;

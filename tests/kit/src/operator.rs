@@ -1,5 +1,5 @@
-//! The controllers of one namespace, as a process beside the cluster (`gatehouse serve --only controllers`): it dies,
-//! loses an answer or is answered otherwise, once at each of its points ([`gatehouse::runtime::fail_point`]), and is
+//! The controllers of one namespace, as a process beside the cluster (`gatehouse serve --only controllers`): it dies or
+//! loses an answer, once at each of its points ([`gatehouse::runtime::fail_point`]), or is answered otherwise, and is
 //! started again each time.
 //!
 //! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::answers::{Proxy, Share};
 use crate::objects::http_get;
 use crate::program::{Leash, Program};
 use crate::wait::eventually;
@@ -40,9 +41,16 @@ impl Fate {
         match self {
             Self::Dies => Some("kill"),
             Self::LosesTheAnswer => Some("lose"),
-            Self::IsAnsweredOtherwise => Some("answer"),
-            Self::IsAnsweredOtherwiseOnce => Some("sample"),
-            Self::Lives => None,
+            Self::IsAnsweredOtherwise | Self::IsAnsweredOtherwiseOnce | Self::Lives => None,
+        }
+    }
+
+    /// In how many ways each kind of its requests is answered otherwise.
+    const fn answers(self) -> Option<Share> {
+        match self {
+            Self::IsAnsweredOtherwise => Some(Share::Each),
+            Self::IsAnsweredOtherwiseOnce => Some(Share::One),
+            Self::Dies | Self::LosesTheAnswer | Self::Lives => None,
         }
     }
 }
@@ -211,7 +219,9 @@ impl Shared {
     /// The life of one process.
     fn live(&self) {
         let (fate, points) = self.fate();
-        let program = Program::resume(&self.command(fate, &points), &self.post.log());
+        let proxy = fate.answers().map(|share| Proxy::start(&self.post.kubeconfig, share, &points));
+        let kubeconfig = proxy.as_ref().map_or(&self.post.kubeconfig, |proxy| &proxy.kubeconfig);
+        let program = Program::resume(&self.command(fate, kubeconfig, &points), &self.post.log());
         let mut program = program.expect("the operator starts");
         self.lives.fetch_add(1, Ordering::Relaxed);
         locked(&self.running).leash = program.leash();
@@ -228,8 +238,8 @@ impl Shared {
         *locked(&self.running) = Running::default();
     }
 
-    fn command(&self, fate: Fate, points: &Path) -> Command {
-        let Post { program, kubeconfig, namespace, home, variables, .. } = &self.post;
+    fn command(&self, fate: Fate, kubeconfig: &Path, points: &Path) -> Command {
+        let Post { program, namespace, home, variables, .. } = &self.post;
         let serve = ["serve", "--only", "controllers", "--health-listen", "127.0.0.1:0"];
         let mut command = Program::gatehouse(program, &serve);
         command

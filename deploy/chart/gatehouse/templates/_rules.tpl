@@ -65,6 +65,90 @@
 
 {{- define "gatehouse.rules.work" -}}
 # It reconciles the objects of its kinds.
+# - DatabaseMigrations are watched, and read again before anything is done.
+# - The deletion of a DatabaseMigration waits for a run, or for what is to be taken back.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations]
+  verbs: [get, list, watch, patch]
+# - How a DatabaseMigration is doing stands in its status.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations/status]
+  verbs: [patch]
+# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations/finalizers]
+  verbs: [update]
+# - A Job runs the scripts of a DatabaseMigration. None is deleted: it goes by its time to live.
+# - The results of backups are in Jobs; one is made before an upgrade.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list, watch, create, get]
+# - What a run reports is the termination message of its pod. Watched by metadata.
+# - Members are watched by their pods, labelled as voters, and restarted one at a time.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, get, patch, delete]
+# - Scripts may be kept in ConfigMaps, which are watched by metadata; those that a run reads are a copy.
+# - A ConfigMap has the configuration of each member of an etcd cluster.
+# - Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch, create, delete, patch]
+# - EtcdClusters are watched, and each reconciliation reads the one that it is for as it is stored.
+# - A finalizer has its deletion wait until members have stopped and volumes are as it says.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters]
+  verbs: [get, list, watch, patch]
+# - What is known and intended of an etcd cluster stands in its status.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters/status]
+  verbs: [patch]
+# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters/finalizers]
+  verbs: [update]
+# - The StatefulSet of an etcd cluster is watched, read and applied.
+# - A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, patch]
+# - The first apply of a StatefulSet makes it.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [create]
+# - Members and clients find an etcd cluster by its Services, which are read and applied.
+# - A TDSet's Service is applied and watched, and deleted when it is no longer asked for.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, patch, list, watch, delete]
+# - The first apply of a Service makes it.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [create]
+# - Volumes are looked at before members are changed; they grow, and those of removed members go.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, patch, delete]
+# - Evictions leave a quorum.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, patch]
+# - The first apply of a PodDisruptionBudget makes it.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [create]
+# - Backups of an etcd cluster are taken by a CronJob, which goes when none are asked for.
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [get, patch, delete]
+# - The first apply of a CronJob makes it.
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [create]
+# - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch]
 # - TDSets are watched; one that cannot be decoded is read again as it is stored.
 # - A TDSet that leaves a stated count behind (replicasOnDeletion) has a finalizer.
 - apiGroups: [gatehouse.dev]
@@ -86,24 +170,10 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [create]
-# - A TDSet's Service is applied and watched, and deleted when it is no longer asked for.
-# - Members and clients find an etcd cluster by its Services, which are read and applied.
-- apiGroups: [""]
-  resources: [services]
-  verbs: [get, list, watch, patch, delete]
-# - The first apply of a Service makes it.
-- apiGroups: [""]
-  resources: [services]
-  verbs: [create]
 # - The count of a workload of target.ref is read and written through its scale alone.
 - apiGroups: [apps]
   resources: [deployments/scale, statefulsets/scale]
   verbs: [get, patch]
-# - A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last.
-# - The StatefulSet of an etcd cluster is watched, read and applied.
-- apiGroups: [apps]
-  resources: [statefulsets]
-  verbs: [get, list, watch, patch]
 # - Autoscalers of the same workload are noticed; the bounds of that of spec.autoscaler are applied.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
@@ -112,76 +182,6 @@
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
   verbs: [get, list, watch, patch]
-# - Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read.
-# - A ConfigMap has the configuration of each member of an etcd cluster.
-# - Scripts may be kept in ConfigMaps, which are watched by metadata; those that a run reads are a copy.
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [get, list, watch, create, patch, delete]
-# - EtcdClusters are watched, and each reconciliation reads the one that it is for as it is stored.
-# - A finalizer has its deletion wait until members have stopped and volumes are as it says.
-- apiGroups: [gatehouse.dev]
-  resources: [etcdclusters]
-  verbs: [get, list, watch, patch]
-# - What is known and intended of an etcd cluster stands in its status.
-- apiGroups: [gatehouse.dev]
-  resources: [etcdclusters/status]
-  verbs: [patch]
-# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
-- apiGroups: [gatehouse.dev]
-  resources: [etcdclusters/finalizers]
-  verbs: [update]
-# - The first apply of a StatefulSet makes it.
-- apiGroups: [apps]
-  resources: [statefulsets]
-  verbs: [create]
-# - Members are watched by their pods, labelled as voters, and restarted one at a time.
-# - What a run reports is the termination message of its pod. Watched by metadata.
-- apiGroups: [""]
-  resources: [pods]
-  verbs: [get, list, watch, patch, delete]
-# - Volumes are looked at before members are changed; they grow, and those of removed members go.
-- apiGroups: [""]
-  resources: [persistentvolumeclaims]
-  verbs: [get, list, patch, delete]
-# - Evictions leave a quorum.
-- apiGroups: [policy]
-  resources: [poddisruptionbudgets]
-  verbs: [get, patch]
-# - The first apply of a PodDisruptionBudget makes it.
-- apiGroups: [policy]
-  resources: [poddisruptionbudgets]
-  verbs: [create]
-# - Backups of an etcd cluster are taken by a CronJob, which goes when none are asked for.
-- apiGroups: [batch]
-  resources: [cronjobs]
-  verbs: [get, patch, delete]
-# - The first apply of a CronJob makes it.
-- apiGroups: [batch]
-  resources: [cronjobs]
-  verbs: [create]
-# - The results of backups are in Jobs; one is made before an upgrade.
-# - A Job runs the scripts of a DatabaseMigration. None is deleted: it goes by its time to live.
-- apiGroups: [batch]
-  resources: [jobs]
-  verbs: [get, list, create, watch]
-# - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
-- apiGroups: [""]
-  resources: [secrets]
-  verbs: [get, create, patch]
-# - DatabaseMigrations are watched, and read again before anything is done.
-# - The deletion of a DatabaseMigration waits for a run, or for what is to be taken back.
-- apiGroups: [gatehouse.dev]
-  resources: [databasemigrations]
-  verbs: [get, list, watch, patch]
-# - How a DatabaseMigration is doing stands in its status.
-- apiGroups: [gatehouse.dev]
-  resources: [databasemigrations/status]
-  verbs: [patch]
-# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
-- apiGroups: [gatehouse.dev]
-  resources: [databasemigrations/finalizers]
-  verbs: [update]
 # - Events report what was done for an object.
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -1,4 +1,4 @@
-//! The controllers, one line for each kind.
+//! The controllers, one for each kind.
 
 use futures::future::{BoxFuture, FutureExt as _};
 use kube::Client;
@@ -8,14 +8,19 @@ use crate::controllers::metrics::{Metrics as _, Reconciliations};
 use crate::controllers::reconciler::Reconciler;
 use crate::controllers::scope::Scope;
 use crate::controllers::{self, Settings};
-use crate::kinds::{databasemigration, etcdcluster, tdset};
+use crate::kinds::{self, for_each_kind};
 use crate::rbac::Rule;
 use crate::runtime::leader::Stop;
 use crate::runtime::readiness::Ready;
 
-/// The controller of every kind.
-pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] =
-    &[of::<tdset::Operator>, of::<etcdcluster::Operator>, of::<databasemigration::Operator>];
+macro_rules! controllers {
+    ($($folder:ident::api::$kind:ident,)*) => {
+        /// The controller of every kind.
+        pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] = &[$(of::<kinds::$folder::Operator>),*];
+    };
+}
+
+for_each_kind!(controllers);
 
 /// What all of them need of the API server, in every namespace whose objects are reconciled.
 pub fn rules() -> Vec<Rule> {

@@ -170,7 +170,9 @@ reasons! {
     NamespaceRefused,
     /// An object of the name to create is there and is not ours.
     NameTaken,
-    /// The API server refused a write.
+    /// gatehouse lacks a right.
+    Forbidden,
+    /// The API server refused another write.
     ApplyFailed,
 }
 

@@ -47,10 +47,11 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
     if let Some(refused) = &observed.refused {
         let holds = spec.is_deleting().then_some("; deletionPolicy Retain lets the object go as things are");
         let why = format!("{}{}", refused.why, holds.unwrap_or_default());
+        let reason = if refused.lacks_right() { Reason::Forbidden } else { Reason::ApplyFailed };
         return vec![
-            Ready.is(false, Reason::ApplyFailed, &*why),
-            Reconciling.is(true, Reason::ApplyFailed, "it is tried again"),
-            Stalled.is(true, Reason::ApplyFailed, why),
+            Ready.is(false, reason, &*why),
+            Reconciling.is(true, reason, "it is tried again"),
+            Stalled.is(true, reason, why),
         ];
     }
     match situation {

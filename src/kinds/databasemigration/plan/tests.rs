@@ -19,7 +19,7 @@ mod doubt;
 mod pods;
 mod runs;
 mod series;
-mod situations;
+pub(in crate::kinds) mod situations;
 mod verification;
 mod walks;
 

@@ -90,7 +90,9 @@ pub mod reason {
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
     /// Degraded, BackupReady: an object of a name that the cluster needs belongs to another owner.
     pub const NAME_TAKEN: &str = "NameTaken";
-    /// Degraded: the API server refuses something that the cluster needs.
+    /// Degraded: gatehouse lacks a right that the cluster needs.
+    pub const FORBIDDEN: &str = "Forbidden";
+    /// Degraded: the API server refuses something else that the cluster needs.
     pub const APPLY_FAILED: &str = "ApplyFailed";
     /// Degraded: a learner does not catch up.
     pub const LEARNER_STUCK: &str = "LearnerStuck";

@@ -248,7 +248,7 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     // Nothing else can be put right without it.
     let lacks_right = cluster.seen.refused.as_ref().is_some_and(RefusedWrite::lacks_right);
     let severe = [
-        (lacks_right, reason::APPLY_FAILED, None),
+        (lacks_right, reason::FORBIDDEN, None),
         (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
         (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
         (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),

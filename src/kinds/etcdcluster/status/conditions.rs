@@ -252,7 +252,7 @@ impl Facts<'_> {
                 let raised = self.alarmed(AlarmKind::NoSpace);
                 format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
             }
-            reason::APPLY_FAILED => {
+            reason::FORBIDDEN | reason::APPLY_FAILED => {
                 let refused = self.seen.refused.as_ref();
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }

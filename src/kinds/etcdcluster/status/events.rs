@@ -26,6 +26,7 @@ const TOLD: [(&str, State, &[&str]); 5] = [
             reason::CORRUPT,
             reason::CLAIM_TERMINATING,
             reason::APPLY_FAILED,
+            reason::FORBIDDEN,
             reason::UPGRADE_STALLED,
             reason::LEARNER_STUCK,
         ],

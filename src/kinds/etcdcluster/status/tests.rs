@@ -1,6 +1,6 @@
 mod data;
 mod ready;
-mod situations;
+pub(in crate::kinds) mod situations;
 mod words;
 
 use std::collections::BTreeMap;

@@ -22,7 +22,7 @@ mod kept;
 mod lent;
 mod made;
 mod refusals;
-mod situations;
+pub(in crate::kinds) mod situations;
 mod transitions;
 mod workloads;
 

@@ -1,7 +1,5 @@
 //! What users see of a DatabaseMigration that needs attention.
 
-use kube::CustomResourceExt as _;
-
 use super::*;
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::situations::{self, Situation};
@@ -45,8 +43,8 @@ fn wrong_password(result: &mut RunResult) {
     });
 }
 
-#[test]
-fn what_users_see_is_in_the_runbooks() {
+/// All of them.
+pub fn all() -> Vec<Situation> {
     let mut approval = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
     approval.settle();
     let awaiting = approval.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
@@ -58,6 +56,13 @@ fn what_users_see_is_in_the_runbooks() {
     refused.observed.refused =
         Some(RefusedWrite { action: "databasemigration.create-job".to_owned(), why: why.to_owned() });
     let write_refused = refused.step(0);
+    let mut forbidden = Cluster::new(&json!({}));
+    let why = "failed to create jobs default/right-missing: Forbidden (403): User \
+               \"system:serviceaccount:gatehouse-system:gatehouse\" cannot create resource \"jobs\" in API group \
+               \"batch\" in the namespace \"default\"";
+    forbidden.observed.refused =
+        Some(RefusedWrite { action: "databasemigration.create-job".to_owned(), why: why.to_owned() });
+    let right_missing = forbidden.step(0);
     let mut second = super::series::cluster();
     second.observed.peers = vec![super::series::older()];
     let other_migration = second.settle();
@@ -74,7 +79,7 @@ fn what_users_see_is_in_the_runbooks() {
     reverting.edit(&json!({"metadata": {"deletionTimestamp": "2026-11-24T12:00:00Z"}}));
     reverting.settle();
     let not_taken_back = reverting.end_as(failure(Class::Constraint));
-    let all = [
+    vec![
         ended("script-failed", failure(Class::Constraint)),
         ended("in-doubt", |result| {
             result.outcome = result::Outcome::InDoubt;
@@ -90,6 +95,6 @@ fn what_users_see_is_in_the_runbooks() {
         situation("script-missing", &missing, &not_found),
         situation("second-of-a-series", &second, &other_migration),
         situation("write-refused", &refused, &write_refused),
-    ];
-    situations::hold("docs/databasemigration.md", &DatabaseMigration::crd(), &all);
+        situation("right-missing", &forbidden, &right_missing),
+    ]
 }

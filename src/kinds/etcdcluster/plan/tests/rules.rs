@@ -337,6 +337,6 @@ fn a_missing_right_comes_first_and_a_quota_in_its_place() {
         plan.summary.problems.iter().map(|problem| problem.reason).collect::<Vec<_>>()
     };
     let right = "pods is forbidden: User \"a\" cannot delete resource \"pods\" in API group \"\"";
-    assert_eq!(first(right), ["ApplyFailed", "Corrupt", "MemberDown"]);
+    assert_eq!(first(right), ["Forbidden", "Corrupt", "MemberDown"]);
     assert_eq!(first("pods is forbidden: exceeded quota: q"), ["Corrupt", "ApplyFailed", "MemberDown"]);
 }

@@ -4,11 +4,11 @@
 //! An API server that a client has fallen behind of may do as much, from one list to the next.
 
 use std::collections::VecDeque;
+use std::io;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use hyper::body::Bytes;
 use serde_json::Value;
-use tower::BoxError;
 
 struct Lines<S> {
     frames: S,
@@ -22,9 +22,9 @@ struct Lines<S> {
 }
 
 /// The same lines without one of those, where `skips` says so.
-pub fn skipping<S>(frames: S, skips: impl Fn() -> bool) -> impl Stream<Item = Result<Bytes, BoxError>>
+pub fn skipping<S>(frames: S, skips: impl Fn() -> bool) -> impl Stream<Item = io::Result<Bytes>>
 where
-    S: Stream<Item = Result<Bytes, BoxError>> + Unpin,
+    S: Stream<Item = io::Result<Bytes>> + Unpin,
 {
     let lines = Lines { frames, begun: Vec::new(), ready: VecDeque::new(), held: None, has_skipped: false };
     stream::unfold((lines, skips), async |(mut lines, skips)| {
@@ -33,8 +33,8 @@ where
     })
 }
 
-impl<S: Stream<Item = Result<Bytes, BoxError>> + Unpin> Lines<S> {
-    async fn next(&mut self, skips: &impl Fn() -> bool) -> Option<Result<Bytes, BoxError>> {
+impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Lines<S> {
+    async fn next(&mut self, skips: &impl Fn() -> bool) -> Option<io::Result<Bytes>> {
         loop {
             if let Some(line) = self.ready.pop_front() {
                 return Some(Ok(line));
@@ -88,7 +88,7 @@ mod tests {
         let all = lines.collect::<String>().into_bytes();
         let frames = stream::iter(all.chunks(7).map(|piece| Ok(Bytes::copy_from_slice(piece))));
         let told: Vec<_> = skipping(frames, || skips).collect().await;
-        let read = |line: Result<Bytes, BoxError>| {
+        let read = |line: io::Result<Bytes>| {
             let event: Value = serde_json::from_slice(&line.unwrap()).unwrap();
             let metadata = &event["object"]["metadata"];
             format!("{}{}", metadata["uid"].as_str().unwrap(), metadata["resourceVersion"])

@@ -1,33 +1,38 @@
-//! Answers that are not what the API server said.
+//! Answers that are not what the API server said: a proxy between an operator and its API server.
 //!
 //! Guarantees: each kind of request, which is a verb and a resource, fails in each way once; a real API server
-//! stands behind it, and what it was asked for and has done is done.
-//! Assumes: a watch is read only by lines. As the client does, what is throttled is asked for again.
+//! stands behind it, and what it was asked for and has done is done. The elections of the operator pass unchanged.
+//! Assumes: a watch is read only by lines.
 
 mod request;
 mod watch;
 
 use std::collections::HashMap;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::TryStreamExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Frame};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderValue, RETRY_AFTER};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use kube::Client;
 use kube::client::Body;
-use kube::client::retry::RetryPolicy;
-use kube::{Client, Config};
 use serde_json::{Value, json};
-use tower::retry::Retry;
-use tower::{BoxError, service_fn};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 
-use super::armed;
+use crate::objects::config;
 use request::Kind;
 
 /// What the operator is answered with.
-type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+type Answer = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,13 +90,6 @@ pub enum Share {
 }
 
 impl Share {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Each => "answer",
-            Self::One => "sample",
-        }
-    }
-
     fn fates(self, kind: &Kind) -> Vec<Fate> {
         let all: Vec<_> = Fate::of(kind).collect();
         let chosen = kind.to_string().bytes().map(usize::from).sum::<usize>().checked_rem(all.len());
@@ -102,35 +100,77 @@ impl Share {
     }
 }
 
-/// Whether answers are to be others, and how many.
-pub fn asked() -> Option<Share> {
-    let (asked, _) = armed::asked()?;
-    [Share::Each, Share::One].into_iter().find(|share| share.word() == asked)
+/// The proxy. It serves until it is dropped.
+pub struct Proxy {
+    runtime: Option<Runtime>,
+    /// Leads to it, as the account that it was started with.
+    pub kubeconfig: PathBuf,
 }
 
-/// A client that is answered so.
-pub fn client(mut config: Config, share: Share) -> kube::Result<Client> {
-    let namespace = config.default_namespace.clone();
-    config.default_retry = false; // what is throttled here does not come by it
-    let inner = Client::try_from(config)?;
-    let answers = Arc::new(Answers { inner, share, before: Mutex::default() });
-    let service = service_fn(move |request| {
+impl Proxy {
+    /// Starts one that answers so. `points` is the file with what has come about already, which is added to.
+    pub fn start(kubeconfig: &Path, share: Share, points: &Path) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let (listener, answers) = runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let mut config = config(kubeconfig).await;
+            config.default_retry = false;
+            let inner = Client::try_from(config).expect("a client");
+            let before = Mutex::default();
+            (listener, Answers { inner, share, points: points.to_owned(), turn: Mutex::new(()), before })
+        });
+        let address = listener.local_addr().expect("its address");
+        runtime.spawn(serve(listener, Arc::new(answers)));
+        let text = fs::read_to_string(kubeconfig).expect("a kubeconfig");
+        let mut through: Value = serde_saphyr::from_str(&text).expect("a kubeconfig");
+        for cluster in through["clusters"].as_array_mut().expect("clusters") {
+            cluster["cluster"] = json!({"server": format!("http://{address}")});
+        }
+        let kubeconfig = points.with_extension("kubeconfig");
+        fs::write(&kubeconfig, through.to_string()).expect("a file");
+        Self { runtime: Some(runtime), kubeconfig }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "connections end with the runtime of the proxy")]
+async fn serve(listener: TcpListener, answers: Arc<Answers>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
         let answers = Arc::clone(&answers);
-        async move { answers.answer(request).await }
-    });
-    Ok(Client::new(Retry::new(RetryPolicy::server_retry(), service), namespace))
+        let service = service_fn(move |request| {
+            let answers = Arc::clone(&answers);
+            async move { answers.answer(request).await }
+        });
+        tokio::spawn(async move {
+            // An answer that is lost ends it.
+            let _ended = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
 }
 
 struct Answers {
     inner: Client,
     share: Share,
+    /// The file with what has come about.
+    points: PathBuf,
+    /// Who comes to a point first is one.
+    turn: Mutex<()>,
     /// What was read before, by what was asked for.
     before: Mutex<HashMap<String, (StatusCode, Bytes)>>,
 }
 
 impl Answers {
-    async fn answer(&self, request: Request<Body>) -> Result<Answer, BoxError> {
-        let Some(kind) = Kind::of(&request) else { return self.ask(request).await };
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Answer> {
+        let kind = Kind::of(&request).filter(|kind| !kind.is_of_elections());
+        let Some(kind) = kind else { return self.ask(request).await };
         for fate in self.share.fates(&kind) {
             if let Some((status, reason)) = fate.said()
                 && self.acts(&kind, fate.word())
@@ -145,26 +185,41 @@ impl Answers {
         let is_done = answer.status().is_success() || is_absent;
         if is_done && self.share.fates(&kind).contains(&Fate::Lost) && self.acts(&kind, Fate::Lost.word()) {
             answer.into_body().collect().await?;
-            return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
+            return Err(io::ErrorKind::ConnectionReset.into());
         }
         if kind.is_watch() {
-            return Ok(self.skipping(kind, answer));
+            return Ok(Self::skipping(self, kind, answer));
         }
         if kind.is_write() { Ok(answer) } else { self.perhaps_stale(&kind, what, answer).await }
     }
 
-    /// Once, and never again in a later process.
+    /// Once, and never again for a later process.
     fn acts(&self, kind: &Kind, fate: &str) -> bool {
-        armed::acts(self.share.word(), &format!("{kind}.{fate}"))
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let point = format!("{kind}.{fate}");
+        let known = fs::read_to_string(&self.points).unwrap_or_default();
+        let is_new = !known.lines().any(|line| line == point);
+        if is_new {
+            let file = File::options().create(true).append(true).open(&self.points);
+            writeln!(file.expect("the file of points"), "{point}").expect("a line");
+        }
+        is_new
     }
 
-    async fn ask(&self, request: Request<Body>) -> Result<Answer, BoxError> {
-        let answer = self.inner.send(request).await?;
-        Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+    async fn ask(&self, request: Request<Incoming>) -> io::Result<Answer> {
+        let (mut head, body) = request.into_parts();
+        // The client has its own, and what is looked into is not packed.
+        for header in [HOST, AUTHORIZATION, ACCEPT_ENCODING] {
+            head.headers.remove(header);
+        }
+        let body = body.collect().await.map_err(io::Error::other)?;
+        let request = Request::from_parts(head, Body::from(body.to_bytes()));
+        let answer = self.inner.send(request).await.map_err(io::Error::other)?;
+        Ok(answer.map(|body| body.map_err(io::Error::other).boxed_unsync()))
     }
 
     /// What was read before in the place of what is so by now, where that is something else.
-    async fn perhaps_stale(&self, kind: &Kind, what: String, answer: Answer) -> Result<Answer, BoxError> {
+    async fn perhaps_stale(&self, kind: &Kind, what: String, answer: Answer) -> io::Result<Answer> {
         let (head, body) = answer.into_parts();
         let now = (head.status, body.collect().await?.to_bytes());
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).insert(what, now.clone());
@@ -177,11 +232,10 @@ impl Answers {
     }
 
     /// The same watch, without one of two events of an object that follow each other.
-    fn skipping(&self, kind: Kind, answer: Answer) -> Answer {
-        let share = self.share;
+    fn skipping(answers: Arc<Self>, kind: Kind, answer: Answer) -> Answer {
         answer.map(|body| {
-            let lines = body.into_data_stream().map_err(BoxError::from);
-            let skips = move || armed::acts(share.word(), &format!("{kind}.skipped"));
+            let lines = body.into_data_stream();
+            let skips = move || answers.acts(&kind, "skipped");
             StreamBody::new(watch::skipping(lines, skips).map_ok(Frame::data)).boxed_unsync()
         })
     }
@@ -197,12 +251,11 @@ fn content(body: &Bytes) -> Option<Value> {
 fn refusal(kind: &Kind, status: StatusCode, reason: &str) -> Answer {
     let said = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": status.as_u16(),
-        "reason": reason, "message": format!("{kind}: refused by a fail point"),
+        "reason": reason, "message": format!("{kind}: refused by a proxy"),
     });
     let mut answer = told(status, said.to_string().into());
     if status == StatusCode::TOO_MANY_REQUESTS {
-        let headers = answer.headers_mut();
-        headers.insert(hyper::header::RETRY_AFTER, hyper::header::HeaderValue::from_static("1"));
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     answer
 }
@@ -213,6 +266,6 @@ fn told(status: StatusCode, body: Bytes) -> Answer {
     answer
 }
 
-fn whole(body: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
+fn whole(body: Bytes) -> UnsyncBoxBody<Bytes, io::Error> {
     Full::new(body).map_err(|never| match never {}).boxed_unsync()
 }

@@ -56,6 +56,11 @@ impl Kind {
         !["get", "list", "watch"].contains(&self.verb)
     }
 
+    /// Whether it is about who leads.
+    pub fn is_of_elections(&self) -> bool {
+        self.resource == "leases"
+    }
+
     /// Whether it is answered for as long as it is listened to.
     pub fn is_watch(&self) -> bool {
         self.verb == "watch"

@@ -1,0 +1,115 @@
+use serde_json::json;
+
+use super::*;
+
+fn faults(object: &Value) -> Vec<String> {
+    opinion(object, Timestamp::UNIX_EPOCH).faults.iter().map(ToString::to_string).collect()
+}
+
+fn etcd(spec: &Value) -> Value {
+    json!({ "apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": { "name": "a" }, "spec": spec })
+}
+
+#[test]
+fn what_creation_fills_in_is_not_missing() {
+    assert_eq!(faults(&etcd(&json!({}))), Vec::<String>::new());
+}
+
+#[test]
+fn an_unknown_field_is_a_fault_and_says_who_has_it() {
+    assert_eq!(
+        faults(&etcd(&json!({ "size": 3, "replicass": 3 }))),
+        [
+            "spec.size: Forbidden: unknown field of gatehouse.dev/v1; v1alpha1 has it",
+            "spec.replicass: Forbidden: unknown field of gatehouse.dev/v1",
+        ]
+    );
+}
+
+/// They were never released: no two spellings are taken for one.
+#[test]
+fn earlier_spellings_of_v1_are_unknown_fields() {
+    let cluster = etcd(&json!({
+        "storage": { "className": "a" }, "auth": { "rootSecret": "a" },
+        "tls": { "mode": "Secrets", "secrets": { "server": "a", "serverRef": { "name": "a" },
+            "peerRef": { "name": "a" }, "clientRef": { "name": "a" } } },
+        "podTemplate": {}, "pod": { "metadata": {} }
+    }));
+    let set = json!({ "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": { "name": "a" }, "spec": {
+        "timeZone": "Etc/UTC", "defaultReplicas": 1, "replicas": 1, "manualScale": "Revert",
+        "autoscaler": { "name": "a", "hpaRef": "a" },
+        "windows": [{ "name": "a", "from": "08:00", "to": "09:00", "replicas": 1,
+            "season": { "first": "2026-01-01", "from": "2026-01-01" } }],
+        "target": { "create": { "image": "a", "port": 80, "podTemplate": {} } }
+    }});
+    for (object, fields) in [
+        (
+            cluster,
+            &[
+                "spec.storage.className",
+                "spec.auth.rootSecret",
+                "spec.tls.secrets.server",
+                "spec.podTemplate",
+                "spec.pod.metadata",
+            ][..],
+        ),
+        (
+            set,
+            &[
+                "spec.replicas",
+                "spec.manualScale",
+                "spec.autoscaler.hpaRef",
+                "spec.windows[0].season.from",
+                "spec.target.create.podTemplate",
+            ],
+        ),
+    ] {
+        let mut told = faults(&object);
+        let mut expected: Vec<_> = fields
+            .iter()
+            .map(|field| format!("{field}: Forbidden: unknown field of gatehouse.dev/v1"))
+            .collect();
+        told.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn a_number_in_place_of_a_text_asks_for_quotes() {
+    let faults = faults(&etcd(&json!({ "version": 3.5 })));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].starts_with("spec.version: Invalid value: 3.5: must be of type string; "),
+        "{faults:?}"
+    );
+    assert!(faults[0].ends_with("needs quotes"), "{faults:?}");
+}
+
+#[test]
+fn an_object_without_a_name_is_refused_and_one_with_the_beginning_of_one_is_not() {
+    let mut object = etcd(&json!({}));
+    object["metadata"] = json!({});
+    let refused = faults(&object);
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].starts_with("metadata.name: Required value: name or generateName "), "{refused:?}");
+    object["metadata"] = json!({ "generateName": "a-" });
+    assert_eq!(faults(&object), Vec::<String>::new());
+}
+
+#[test]
+fn faults_of_an_ancestor_are_told_in_its_own_fields() {
+    let object = json!({
+        "apiVersion": "mycompany.com/v1alpha1", "kind": "EtcdCluster", "metadata": { "name": "a" },
+        "spec": { "replicas": "three" }
+    });
+    let opinion = opinion(&object, Timestamp::UNIX_EPOCH);
+    assert_eq!(opinion.judged_as, Some("gatehouse.dev/v1alpha1"));
+    assert_eq!(opinion.faults[0].path.to_string(), "spec.replicas");
+}
+
+#[test]
+fn other_kinds_are_skipped_and_other_versions_of_ours_refused() {
+    assert!(opinion(&json!({ "apiVersion": "v1", "kind": "Namespace" }), Timestamp::UNIX_EPOCH).skipped);
+    assert_eq!(faults(&json!({ "apiVersion": "gatehouse.dev/v1beta1", "kind": "TDSet" })).len(), 1);
+}

@@ -1,0 +1,64 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn who_applied_a_workload_without_its_count_did_not_write_that() {
+    let entry = json!({"manager": "argocd-controller", "operation": "Apply", "time": "2026-01-01T00:00:00Z",
+        "fieldsV1": {"f:spec": {"f:template": {}}}});
+    let metadata = json!({"creationTimestamp": "2025-01-01T00:00:00Z", "managedFields": [entry]});
+    let mut metadata: ObjectMeta = serde_json::from_value(metadata).unwrap();
+    observation::trim(&mut metadata);
+    let deployments = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+    assert_eq!(writer_of(&deployments, &metadata), Writer::Unknown);
+    // Of a custom kind the field is not known: it may be.
+    assert!(matches!(writer_of(&scaled_objects(), &metadata), Writer::Other(_)));
+}
+
+#[test]
+fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
+    let object = |version: &str, generation: i64| -> Metadata {
+        serde_json::from_value(
+            json!({"metadata": {"name": "web", "resourceVersion": version, "generation": generation}}),
+        )
+        .unwrap()
+    };
+    let at = clock::instant();
+    let scale = serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}})).unwrap();
+    let read = Read { scale: Arc::new(scale), generation: Some(3), at };
+    let after = |known: &Metadata, millis: u64| read.stands(known, at + Duration::from_millis(millis));
+    assert_eq!(after(&object("7", 3), 9_000), Some(Duration::MAX), "nothing has changed");
+    assert_eq!(after(&object("8", 3), 500), Some(Duration::from_millis(1_500)));
+    assert_eq!(after(&object("8", 3), 2_000), None);
+    assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
+    let read = Read { generation: None, ..read.clone() };
+    assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
+}
+
+#[test]
+fn a_kind_is_found_by_its_name_and_has_to_have_a_scale() {
+    let one = |name: &str, kind: &str, namespaced: bool| json!({"name": name, "kind": kind, "singularName": "", "namespaced": namespaced, "verbs": []});
+    let resources = [
+        one("widgets", "Widget", true),
+        one("widgets/scale", "Scale", true),
+        one("widgets/status", "Widget", true),
+        one("plains", "Plain", true),
+        one("plains/status", "Plain", true),
+        one("wides", "Wide", false),
+        one("wides/scale", "Scale", false),
+    ];
+    let list: APIResourceList =
+        serde_json::from_value(json!({"groupVersion": "example.com/v1", "resources": resources})).unwrap();
+    let resource = found(&list, "example.com/v1", "Widget").unwrap();
+    assert_eq!(
+        (resource.plural.as_str(), resource.group.as_str(), resource.version.as_str()),
+        ("widgets", "example.com", "v1")
+    );
+    for (kind, reason) in [
+        ("Plain", Reason::TargetNotScalable),
+        ("Wide", Reason::TargetNotScalable),
+        ("None", Reason::TargetNotFound),
+    ] {
+        assert_eq!(found(&list, "example.com/v1", kind).unwrap_err().reason, reason, "{kind}");
+    }
+}
