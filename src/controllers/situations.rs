@@ -55,7 +55,7 @@ pub fn page<L: Line>(prefix: &str, name: &str, line: L) -> Vec<String> {
 /// `UPDATE_EXPECTED` writes it. `told` are those that the page begins with, whatever the kind.
 ///
 /// # Panics
-/// Where the page says otherwise, or one of those that are told is missing.
+/// Where the page is not as it has to be, or lacks one of the situations that it has to have.
 pub fn hold(docs: &str, told: &[&str], kinds: &[(&dyn Kind, Vec<Situation>)]) {
     let path = root().join(docs);
     let text = std::fs::read_to_string(&path).unwrap();
