@@ -55,7 +55,7 @@ pub fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
     namespace
 }
 
-fn are_all_v1(namespace: &Namespace) {
+pub fn are_all_v1(namespace: &Namespace) {
     let bed = namespace.bed;
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
     assert_eq!(in_etcd(bed, "v1").len(), 2 * COUNT);
@@ -108,7 +108,7 @@ pub fn leading(bed: &Bed) -> Command {
 }
 
 /// Whether a definition says that its objects are migrated.
-fn is_migrated(bed: &Bed, plural: &str) -> bool {
+pub fn is_migrated(bed: &Bed, plural: &str) -> bool {
     condition(&bed.objects.at(&installed::definition(plural)), "StorageMigrated")["status"] == "True"
 }
 
