@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::observation::{Definition, ObjectMeta};
 use super::plan::checkpoint::Checkpoint;
-use super::plan::object::{Answer, PAUSE_UNREACHED, reason};
+use super::plan::object::{Answer, LONGEST_PAUSE, PAUSE_UNREACHED, TRIES_THROTTLED, reason};
 use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
@@ -390,31 +390,34 @@ impl Migration<'_> {
     }
 
     /// Asks until there is an answer that is not about the moment, a few times at most. How often the API server cannot
-    /// be reached matters only to who has no patience.
+    /// be reached matters only to who has no patience; who has some asks it as often as about an object where it has no
+    /// time.
     async fn insist<T, F: Future<Output = Answer<T>>>(
         &self,
         patience: Patience,
         ask: impl Fn() -> F,
     ) -> Answer<T> {
+        let is_patient = patience == Patience::Unbounded;
         let mut tried = 1;
         loop {
             let answer = ask().await;
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
-            let (pause, counts) = match &answer {
-                Answer::Unreached(_) if patience == Patience::Unbounded => (PAUSE_UNREACHED, false),
+            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1)).min(LONGEST_PAUSE);
+            let (pause, most) = match &answer {
+                Answer::Unreached(_) if is_patient => (PAUSE_UNREACHED, None),
                 Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => {
-                    (wait.unwrap_or(longer), true)
+                    let is_long = is_patient && matches!(status.code, 429 | 502 | 503);
+                    (wait.unwrap_or(longer), Some(if is_long { TRIES_THROTTLED } else { TRIES }))
                 }
-                Answer::Nothing(_) | Answer::Unreached(_) => (longer, true),
+                Answer::Nothing(_) | Answer::Unreached(_) => (longer, Some(TRIES)),
                 _ => return answer,
             };
-            if counts && tried == TRIES || !self.waited(pause).await {
+            if most.is_some_and(|most| tried >= most) || !self.waited(pause).await {
                 return answer;
             }
-            tried += u32::from(counts);
+            tried += u32::from(most.is_some());
         }
     }
 
