@@ -91,22 +91,23 @@ pub const ONCE: &[Test] = &[
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
 ];
 
-/// On the oldest version, where nobody works.
-pub const OLDEST_IN_TURNS: &[Test] = &[(
-    "the_leader_moves_our_objects_unless_it_is_told_not_to",
-    alone::the_leader_moves_our_objects_unless_it_is_told_not_to,
-)];
-
 /// On control planes that have our definitions and nobody who works.
-pub const ON_BARE: &[Test] = &[(
-    "v1alpha1_is_removed_from_our_definitions_and_comes_back",
-    removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
-)];
+pub const ON_BARE: &[Test] = &[
+    (
+        "v1alpha1_is_removed_from_our_definitions_and_comes_back",
+        removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
+    ),
+    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+];
 
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
     ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
-    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+    ("nothing_of_gatehouse_has_to_be_there", alone::nothing_of_gatehouse_has_to_be_there),
+    (
+        "a_leader_leaves_what_is_stored_where_it_is_told_to",
+        alone::a_leader_leaves_what_is_stored_where_it_is_told_to,
+    ),
     ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
     ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
     (

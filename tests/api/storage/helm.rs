@@ -26,12 +26,13 @@ pub fn an_upgrade_by_helm_leaves_objects_that_the_command_moves(bed: &Bed) {
     for object in variant("default") {
         bed.objects.if_there(Ask::delete(format!("{}/{}", collection_of(object, "default"), name(object))));
     }
-    // Nothing is at the gate of the chart: it is asked about objects of another namespace alone.
+    // Nothing is at the gate of the chart: it is asked about objects of another namespace alone, and by no policy.
     let (guarded, namespace) = (bed.namespace(), bed.namespace());
     let authority = bare.definitions().remove(0).spec.conversion.and_then(|conversion| conversion.webhook);
     let authority = authority.and_then(|webhook| webhook.client_config?.ca_bundle).expect("an authority");
     let values = bed.cluster.folder().join("values-of-the-chart.json");
     let set = json!({"installedBy": "chart", "watchNamespaces": [guarded.name],
+        "policies": {"authorship": false, "deletionProtection": false},
         "certificates": {"source": "secret", "caBundle": String::from_utf8(authority.0).expect("PEM")}});
     fs::write(&values, set.to_string()).expect("a file");
     let helm = |words: &[&str], chart: Option<&Path>| {
@@ -73,9 +74,10 @@ pub fn an_upgrade_by_helm_leaves_objects_that_the_command_moves(bed: &Bed) {
         let change = json!({"spec": {"conversion": {"webhook": {"clientConfig": way}}}});
         bed.objects.must(Ask::patch(path, change));
     }
-    eventually(|| {
-        let read = namespace.get("tdsets.v1.gatehouse.dev", "shop-0");
-        if read["spec"]["windows"].is_null() { Err(read.to_string()) } else { Ok(()) }
+    let converted = namespace.path("tdset/shop-0");
+    eventually(|| match bed.objects.read(&converted)? {
+        read if read["spec"]["windows"].is_array() => Ok(()),
+        read => Err(read.to_string()),
     });
     let ran = run(bed, &["migrate", "--all", "--grace", "0s"]);
     assert_eq!(ran.code, 0, "{ran:?}");

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::widgets::{refuse, run, stored_in};
 use crate::beds::WORKS_NONE;
+use crate::corpus::{self, bare};
 use crate::installed;
 
 /// There are objects of the first two. The last one has none, which is something else to read.
@@ -55,7 +56,7 @@ pub fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
     namespace
 }
 
-pub fn are_all_v1(namespace: &Namespace) {
+fn are_all_v1(namespace: &Namespace) {
     let bed = namespace.bed;
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
     assert_eq!(in_etcd(bed, "v1").len(), 2 * COUNT);
@@ -108,7 +109,7 @@ pub fn leading(bed: &Bed) -> Command {
 }
 
 /// Whether a definition says that its objects are migrated.
-pub fn is_migrated(bed: &Bed, plural: &str) -> bool {
+fn is_migrated(bed: &Bed, plural: &str) -> bool {
     condition(&bed.objects.at(&installed::definition(plural)), "StorageMigrated")["status"] == "True"
 }
 
@@ -206,7 +207,14 @@ fn until_shown(gate: &Gate, line: &str) -> String {
 }
 
 pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
-    let _turn = bed.turn();
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_one();
+    are_moved_by_the_leader(&bare.bed);
+    installed::clear(&bare.bed);
+    corpus::without_gate(bare);
+}
+
+fn are_moved_by_the_leader(bed: &Bed) {
     let namespace = made_as_v1alpha1(bed);
     let lift = refuse(bed, ("gatehouse.dev", "v1alpha1", "tdsets"), "shop-7");
     let command = leading(bed);
