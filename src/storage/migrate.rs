@@ -398,26 +398,32 @@ impl Migration<'_> {
         ask: impl Fn() -> F,
     ) -> Answer<T> {
         let is_patient = patience == Patience::Unbounded;
-        let mut tried = 1;
+        let (mut tried, mut throttled) = (1, 1);
         loop {
             let answer = ask().await;
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1)).min(LONGEST_PAUSE);
-            let (pause, most) = match &answer {
-                Answer::Unreached(_) if is_patient => (PAUSE_UNREACHED, None),
-                Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => {
-                    let is_long = is_patient && matches!(status.code, 429 | 502 | 503);
-                    (wait.unwrap_or(longer), Some(if is_long { TRIES_THROTTLED } else { TRIES }))
+            let (count, most) = match &answer {
+                Answer::Unreached(_) if is_patient => {
+                    if !self.waited(PAUSE_UNREACHED).await {
+                        return answer;
+                    }
+                    continue;
                 }
-                Answer::Nothing(_) | Answer::Unreached(_) => (longer, Some(TRIES)),
-                _ => return answer,
+                Answer::Refused(status, _) if is_patient && matches!(status.code, 429 | 502 | 503) => {
+                    (&mut throttled, TRIES_THROTTLED)
+                }
+                Answer::Refused(status, _) if status.code != 429 && status.code < 500 => return answer,
+                Answer::Refused(..) | Answer::Nothing(_) | Answer::Unreached(_) => (&mut tried, TRIES),
+                Answer::Done(_) => return answer,
             };
-            if most.is_some_and(|most| tried >= most) || !self.waited(pause).await {
+            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(*count - 1)).min(LONGEST_PAUSE);
+            let pause = if let Answer::Refused(_, Some(wait)) = &answer { *wait } else { longer };
+            if *count == most || !self.waited(pause).await {
                 return answer;
             }
-            tried += u32::from(most.is_some());
+            *count += 1;
         }
     }
 

@@ -24,15 +24,17 @@ fn definition() -> Value {
         "status": {"storedVersions": ["v1alpha1", "v1"]}})
 }
 
-/// What such an API server answers when it fails.
-type Failing = fn() -> std::io::Result<Response<Body>>;
+/// What such an API server answers when it fails to answer the request of that number.
+type Failing = fn(u32) -> std::io::Result<Response<Body>>;
 
-fn unreached() -> std::io::Result<Response<Body>> {
+fn unreached(_: u32) -> std::io::Result<Response<Body>> {
     Err(std::io::Error::other("connection refused"))
 }
 
-fn has_no_time() -> std::io::Result<Response<Body>> {
-    Ok(Response::builder().status(429).header("retry-after", "1").body(Body::empty()).unwrap())
+/// Now and then it fails besides.
+fn has_no_time(nth: u32) -> std::io::Result<Response<Body>> {
+    let status = if nth.is_multiple_of(UNABLE) { 500 } else { 429 };
+    Ok(Response::builder().status(status).header("retry-after", "1").body(Body::empty()).unwrap())
 }
 
 /// An API server that answers once in so many times; how often it was tried.
@@ -45,7 +47,7 @@ fn server(fails: Failing) -> (Requests, Arc<AtomicU32>) {
         let answer = if of_definition { definition() } else { json!({"metadata": {"name": "one"}}) };
         let answer = Body::from(answer.to_string().into_bytes());
         let is_able = nth.is_multiple_of(UNABLE + 1);
-        std::future::ready(if is_able { Ok(Response::new(answer)) } else { fails() })
+        std::future::ready(if is_able { Ok(Response::new(answer)) } else { fails(nth) })
     });
     (Requests::through(Client::new(service, "default")), tried)
 }

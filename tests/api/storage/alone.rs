@@ -55,7 +55,7 @@ pub fn a_leader_leaves_what_is_stored_where_it_is_told_to(bed: &Bed) {
     let page = http_get(gate.health, "/metrics");
     let shown = page.lines().find(|line| line.starts_with("gatehouse_storage_older_versions{"));
     assert_eq!(shown, None, "it does not know");
-    drop(gate);
+    assert!(gate.into_program().stop(), "it ends well");
 
     // The same without that.
     let gate = bed.start_gate(&leading(bed)).unwrap_or_else(|error| panic!("{error}"));

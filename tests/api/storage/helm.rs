@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::ours::{KINDS, in_etcd, tdset};
 use super::widgets::run;
-use crate::corpus::{self, bare};
+use crate::corpus;
+use crate::corpus::bare::{self, Bare};
 use crate::installed;
 
 /// So many objects.
@@ -28,13 +29,7 @@ pub fn an_upgrade_by_helm_leaves_objects_that_the_command_moves(bed: &Bed) {
     }
     // Nothing is at the gate of the chart: it is asked about objects of another namespace alone, and by no policy.
     let (guarded, namespace) = (bed.namespace(), bed.namespace());
-    let authority = bare.definitions().remove(0).spec.conversion.and_then(|conversion| conversion.webhook);
-    let authority = authority.and_then(|webhook| webhook.client_config?.ca_bundle).expect("an authority");
-    let values = bed.cluster.folder().join("values-of-the-chart.json");
-    let set = json!({"installedBy": "chart", "watchNamespaces": [guarded.name],
-        "policies": {"authorship": false, "deletionProtection": false},
-        "certificates": {"source": "secret", "caBundle": String::from_utf8(authority.0).expect("PEM")}});
-    fs::write(&values, set.to_string()).expect("a file");
+    let values = values(bare, &guarded.name);
     let helm = |words: &[&str], chart: Option<&Path>| {
         let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
         let mut all: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -88,6 +83,18 @@ pub fn an_upgrade_by_helm_leaves_objects_that_the_command_moves(bed: &Bed) {
     helm(&["uninstall", "gatehouse"], None);
     installed::clear(bed);
     corpus::without_gate(bare);
+}
+
+/// Values by which the chart installs the definitions, and has the gate asked about objects of that namespace.
+fn values(bare: &Bare, namespace: &str) -> PathBuf {
+    let authority = bare.definitions().remove(0).spec.conversion.and_then(|conversion| conversion.webhook);
+    let authority = authority.and_then(|webhook| webhook.client_config?.ca_bundle).expect("an authority");
+    let path = bare.bed.cluster.folder().join("values-of-the-chart.json");
+    let set = json!({"installedBy": "chart", "watchNamespaces": [namespace],
+        "policies": {"authorship": false, "deletionProtection": false},
+        "certificates": {"source": "secret", "caBundle": String::from_utf8(authority.0).expect("PEM")}});
+    fs::write(&path, set.to_string()).expect("a file");
+    path
 }
 
 /// The chart as it may have been when the definitions stored v1alpha1.

@@ -80,8 +80,8 @@ pub fn a_run_that_is_killed_is_taken_up_at_its_place(bed: &Bed) {
         asked.iter().enumerate().filter_map(|(at, line)| Some((at, continued(line)?))).collect();
     assert_eq!(pages[0].1, place["next"].as_str().expect("a token"), "the first page");
     let (second, _) = pages.iter().find(|(_, token)| token.is_empty()).expect("a second pass");
-    let patches = asked[..*second].iter().filter(|line| line.what() == "patch widgets/status");
-    let patched: Vec<_> = patches.map(|line| named(&line.value()["objectRef"])).collect();
+    let of_first = asked[..*second].iter().filter(|line| line.what() == "patch widgets/status");
+    let patched: Vec<_> = of_first.map(|line| named(&line.value()["objectRef"])).collect();
     assert_eq!(patched, all[done..], "those of the first pass");
 }
 
