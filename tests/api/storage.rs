@@ -2,7 +2,6 @@
 
 mod alone;
 mod gateway;
-mod helm;
 mod kubernetes;
 pub mod moving;
 mod ours;
@@ -113,10 +112,6 @@ pub const IN_TURNS: &[Test] = &[
     (
         "what_is_installed_without_v1alpha1_is_said_to_be_migrated",
         service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
-    ),
-    (
-        "an_upgrade_by_helm_leaves_objects_that_the_command_moves",
-        helm::an_upgrade_by_helm_leaves_objects_that_the_command_moves,
     ),
 ];
 
