@@ -27,16 +27,6 @@ fn definition() -> Value {
 /// What such an API server answers when it fails to answer the request of that number.
 type Failing = fn(u32) -> std::io::Result<Response<Body>>;
 
-fn unreached(_: u32) -> std::io::Result<Response<Body>> {
-    Err(std::io::Error::other("connection refused"))
-}
-
-/// Now and then it fails besides.
-fn has_no_time(nth: u32) -> std::io::Result<Response<Body>> {
-    let status = if nth.is_multiple_of(UNABLE) { 500 } else { 429 };
-    Ok(Response::builder().status(status).header("retry-after", "1").body(Body::empty()).unwrap())
-}
-
 /// An API server that answers once in so many times; how often it was tried.
 fn server(fails: Failing) -> (Requests, Arc<AtomicU32>) {
     let tried = Arc::new(AtomicU32::new(0));
@@ -76,12 +66,17 @@ async fn is_waited_for_once_a_migration_has_begun(fails: Failing) {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_cannot_be_reached_is_waited_for_once_a_migration_has_begun() {
-    is_waited_for_once_a_migration_has_begun(unreached).await;
+    is_waited_for_once_a_migration_has_begun(|_| Err(std::io::Error::other("connection refused"))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_has_no_time_is_waited_for_once_a_migration_has_begun() {
-    is_waited_for_once_a_migration_has_begun(has_no_time).await;
+    // Now and then it fails besides.
+    is_waited_for_once_a_migration_has_begun(|nth| {
+        let status = if nth.is_multiple_of(UNABLE) { 500 } else { 429 };
+        Ok(Response::builder().status(status).header("retry-after", "1").body(Body::empty()).unwrap())
+    })
+    .await;
 }
 
 /// An API server that knows of no token any more, and gives this one instead.
