@@ -21,6 +21,13 @@ pub(super) fn redraw(text: &str) {
     let _closed = write!(out, "{CLEAR}{text}").and_then(|()| out.flush());
 }
 
+/// Clears the last line where there is one to draw on, so that what is written next begins it.
+pub(super) fn clear() {
+    if is_there() {
+        redraw("");
+    }
+}
+
 /// As much of a bar as is done of all, and how much that is. Nothing to do is done.
 pub(super) fn of(done: u64, all: u64) -> String {
     let percent = percent(done, all).unwrap_or(100);

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::observation::{Definition, ObjectMeta};
 use super::plan::checkpoint::Checkpoint;
-use super::plan::object::{Answer, PAUSE_UNREACHED, reason};
+use super::plan::object::{Answer, LONGEST_PAUSE, PAUSE_UNREACHED, TRIES_THROTTLED, reason};
 use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
@@ -390,31 +390,40 @@ impl Migration<'_> {
     }
 
     /// Asks until there is an answer that is not about the moment, a few times at most. How often the API server cannot
-    /// be reached matters only to who has no patience.
+    /// be reached matters only to who has no patience; who has some asks it as often as about an object where it has no
+    /// time.
     async fn insist<T, F: Future<Output = Answer<T>>>(
         &self,
         patience: Patience,
         ask: impl Fn() -> F,
     ) -> Answer<T> {
-        let mut tried = 1;
+        let is_patient = patience == Patience::Unbounded;
+        let (mut tried, mut throttled) = (1, 1);
         loop {
             let answer = ask().await;
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
-            let (pause, counts) = match &answer {
-                Answer::Unreached(_) if patience == Patience::Unbounded => (PAUSE_UNREACHED, false),
-                Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => {
-                    (wait.unwrap_or(longer), true)
+            let (count, most) = match &answer {
+                Answer::Unreached(_) if is_patient => {
+                    if !self.waited(PAUSE_UNREACHED).await {
+                        return answer;
+                    }
+                    continue;
                 }
-                Answer::Nothing(_) | Answer::Unreached(_) => (longer, true),
-                _ => return answer,
+                Answer::Refused(status, _) if is_patient && matches!(status.code, 429 | 502 | 503) => {
+                    (&mut throttled, TRIES_THROTTLED)
+                }
+                Answer::Refused(status, _) if status.code != 429 && status.code < 500 => return answer,
+                Answer::Refused(..) | Answer::Nothing(_) | Answer::Unreached(_) => (&mut tried, TRIES),
+                Answer::Done(_) => return answer,
             };
-            if counts && tried == TRIES || !self.waited(pause).await {
+            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(*count - 1)).min(LONGEST_PAUSE);
+            let pause = if let Answer::Refused(_, Some(wait)) = &answer { *wait } else { longer };
+            if *count == most || !self.waited(pause).await {
                 return answer;
             }
-            tried += u32::from(counts);
+            *count += 1;
         }
     }
 

@@ -1,13 +1,18 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
+mod alone;
 mod gateway;
 mod kubernetes;
 pub mod moving;
 mod ours;
 mod rate;
 mod removed;
+mod resumed;
 mod service;
+mod terminal;
+mod throttled;
 mod unreached;
+mod users;
 mod webhook;
 mod widgets;
 
@@ -16,12 +21,13 @@ use gatehouse::storage::plan::tally::Failure;
 use gatehouse::storage::requests::Requests;
 use gatehouse::storage::{Migration, Options, Silent};
 use kit::bed::{Bed, NAMESPACE};
-use kit::objects::{Ask, Objects, condition};
+use kit::objects::{Ask, condition};
 use kit::wait::eventually;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::Test;
+use users::rule;
 use widgets::{Widgets, run, run_as};
 
 /// On the newest and on the oldest version.
@@ -32,6 +38,7 @@ pub const EVERYWHERE: &[Test] = &[
         one_object_that_cannot_be_written_keeps_the_version,
     ),
     ("managers_of_a_removed_version_lose_nothing", managers_of_a_removed_version_lose_nothing),
+    ("a_definition_of_the_gateway_api_is_migrated", gateway::a_definition_of_the_gateway_api_is_migrated),
 ];
 
 /// On the oldest version.
@@ -46,7 +53,24 @@ pub const ONCE: &[Test] = &[
         "an_interrupted_run_says_nothing_of_what_others_have_ended",
         moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
     ),
-    ("a_definition_of_the_gateway_api_is_migrated", gateway::a_definition_of_the_gateway_api_is_migrated),
+    ("a_run_that_is_killed_is_taken_up_at_its_place", resumed::a_run_that_is_killed_is_taken_up_at_its_place),
+    (
+        "a_place_that_has_become_too_old_loses_no_object",
+        resumed::a_place_that_has_become_too_old_loses_no_object,
+    ),
+    (
+        "a_definition_that_is_changed_meanwhile_keeps_its_versions",
+        resumed::a_definition_that_is_changed_meanwhile_keeps_its_versions,
+    ),
+    (
+        "a_definition_that_is_made_again_meanwhile_keeps_its_versions",
+        resumed::a_definition_that_is_made_again_meanwhile_keeps_its_versions,
+    ),
+    ("a_terminal_shows_a_bar_and_ctrl_c_ends_it", terminal::a_terminal_shows_a_bar_and_ctrl_c_ends_it),
+    (
+        "an_api_server_that_has_no_time_is_asked_for_less",
+        throttled::an_api_server_that_has_no_time_is_asked_for_less,
+    ),
     ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
     (
         "what_kubernetes_itself_fails_to_write_is_written",
@@ -67,15 +91,22 @@ pub const ONCE: &[Test] = &[
 ];
 
 /// On control planes that have our definitions and no operator.
-pub const ON_BARE: &[Test] = &[(
-    "v1alpha1_is_removed_from_our_definitions_and_comes_back",
-    removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
-)];
+pub const ON_BARE: &[Test] = &[
+    (
+        "v1alpha1_is_removed_from_our_definitions_and_comes_back",
+        removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
+    ),
+    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+];
 
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
     ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
-    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+    ("nothing_of_gatehouse_has_to_be_there", alone::nothing_of_gatehouse_has_to_be_there),
+    (
+        "a_leader_leaves_what_is_stored_where_it_is_told_to",
+        alone::a_leader_leaves_what_is_stored_where_it_is_told_to,
+    ),
     ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
     ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
     (
@@ -241,34 +272,14 @@ fn the_rights_that_it_names_are_enough(bed: &Bed) {
     widgets.make(3);
     widgets.store_as_v1();
     let account = "storage-migrator";
-    let about = |kind: &str, rest: Value| {
-        let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
-            "metadata": {"name": account}});
-        object.as_object_mut().expect("an object").extend(rest.as_object().cloned().expect("an object"));
-        bed.objects.must(Ask::create(&object, ""));
-    };
-    let rule = |group: &str, resource: &str, verb: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]});
-    let made = json!({"apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": {"name": account, "namespace": NAMESPACE}});
-    bed.objects.must(Ask::create(&made, ""));
-    let kubeconfig = bed.kubeconfig_of(account);
     let words = ["migrate", &widgets.name, "--grace", "0s"];
-
     let definitions = "apiextensions.k8s.io";
-    about(
-        "ClusterRole",
-        json!({"rules": [
-        rule(definitions, "customresourcedefinitions", "get"), rule(&widgets.group, "widgets", "list")]}),
-    );
-    about(
-        "ClusterRoleBinding",
-        json!({
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": account},
-        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}]}),
-    );
-    let others = Objects::new(&kubeconfig);
+    let mut rules = vec![
+        rule(definitions, &["customresourcedefinitions"], &["get"]),
+        rule(&widgets.group, &["widgets"], &["list"]),
+    ];
     let list = format!("/apis/{}/v1/widgets", widgets.group);
-    eventually(|| others.read(&list));
+    let kubeconfig = users::account(bed, (NAMESPACE, account), &rules, &list);
     let ran = run_as(&kubeconfig, &words);
     assert_eq!(ran.code, 1, "{ran:?}");
     let missing = format!(
@@ -279,11 +290,7 @@ fn the_rights_that_it_names_are_enough(bed: &Bed) {
     assert_eq!(widgets.in_etcd("v1alpha1").len(), 3, "nothing was begun");
 
     let granted = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{account}");
-    let mut rules = vec![
-        rule(definitions, "customresourcedefinitions", "get"),
-        rule(&widgets.group, "widgets", "list"),
-        rule(&widgets.group, "widgets/status", "patch"),
-    ];
+    rules.push(rule(&widgets.group, &["widgets/status"], &["patch"]));
     let run_with = |rules: &[Value], words: &[&str]| {
         bed.objects.must(Ask::patch(&*granted, json!({"rules": rules})));
         eventually(|| {
@@ -293,7 +300,7 @@ fn the_rights_that_it_names_are_enough(bed: &Bed) {
     };
     let tried = run_with(&rules, &[&words[..], &["--dry-run"]].concat());
     assert!(tried.code == 0 && tried.output.contains("tried, all 4 would be written"), "{tried:?}");
-    rules.push(rule(definitions, "customresourcedefinitions/status", "patch"));
+    rules.push(rule(definitions, &["customresourcedefinitions/status"], &["patch"]));
     let ran = run_with(&rules, &words);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.stored_versions(), json!(["v1"]));

@@ -96,6 +96,13 @@ fn ports_of_pods_are_those_that_are_listened_on() {
 }
 
 #[test]
+fn what_is_stored_is_left_alone_where_the_values_say_so() {
+    let is_said =
+        |name: &str| arguments(deployment(variant(name))).contains(&"--migrate-storage=false".to_owned());
+    assert_eq!(["default", "everything"].map(is_said), [false, true]);
+}
+
+#[test]
 fn more_arguments_come_last() {
     let arguments = arguments(deployment(variant("everything")));
     assert_eq!(arguments.last().map(String::as_str), Some("--worker-threads=2"));

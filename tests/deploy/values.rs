@@ -72,6 +72,7 @@ fn wrong_values_are_refused_by_name() {
     refused(&["tls.minVersion=1.1"], &["at '/tls/minVersion'"]);
     refused(&["tracing.otlpEndpoint=collector:4318"], &["at '/tracing/otlpEndpoint'"]);
     refused(&["servedVersions={v1,v2}"], &["at '/servedVersions/1'", "'v1alpha1'"]);
+    refused(&["migrateStorage=never"], &["at '/migrateStorage'", "want boolean"]);
     refused(&["image.digest=latest"], &["at '/image/digest'"]);
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
+use super::super::bar;
 use super::super::duration;
 use super::super::ending::{FAILED, Failure, OK, USAGE};
 use super::super::output;
@@ -129,6 +130,7 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
                 if stop.is_cancelled() {
                     break FAILED;
                 }
+                bar::clear();
                 output::note(&format!("{signal}: ends when what is under way is answered"));
                 stop.cancel();
             }

@@ -143,7 +143,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if state.has_bar {
-            output::note("");
+            bar::redraw("");
         }
     }
 }

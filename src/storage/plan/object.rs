@@ -17,11 +17,13 @@ use super::tally::Fate;
 const TRIES: u32 = 5;
 
 /// How often one is tried that the API server had no time for, or that found none which works: for about ten minutes.
-const TRIES_THROTTLED: u32 = 60;
+pub const TRIES_THROTTLED: u32 = 60;
 
-/// The first pause before an object is tried again, and the longest.
+/// The first pause before an object is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest one.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The pause before a server is asked again that could not be reached.
 pub const PAUSE_UNREACHED: Duration = Duration::from_secs(1);

@@ -118,7 +118,7 @@ impl Drop for StopsAtTheEnd<'_> {
 }
 
 /// 200 objects, and a migration that has written some of them.
-fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
+pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
     let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
     widgets.make(200);
     widgets.store_as_v1();

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::widgets::{refuse, run, stored_in};
 use crate::beds::WORKS_NONE;
+use crate::corpus::{self, bare};
 use crate::installed;
 
 /// The definitions of all kinds. There are objects of two of them; one without objects is something else to read.
@@ -210,7 +211,14 @@ fn until_shown(gate: &Gate, line: &str) -> String {
 }
 
 pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
-    let _turn = bed.turn();
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_one();
+    are_moved_by_the_leader(&bare.bed);
+    installed::clear(&bare.bed);
+    corpus::without_gate(bare);
+}
+
+fn are_moved_by_the_leader(bed: &Bed) {
     let namespace = made_as_v1alpha1(bed);
     let lift = refuse(bed, ("gatehouse.dev", "v1alpha1", "tdsets"), "shop-7");
     let command = leading(bed);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fs, thread};
@@ -16,7 +16,7 @@ use super::moving::SLOWLY;
 use super::widgets::{Widgets, command};
 
 /// A way to the API server that can be cut. Its threads end with the process.
-struct Way {
+pub struct Way {
     port: u16,
     state: Arc<State>,
 }
@@ -47,14 +47,14 @@ impl Way {
         Self { port, state }
     }
 
-    fn cut(&self) {
+    pub fn cut(&self) {
         self.state.is_cut.store(true, Ordering::SeqCst);
         for open in self.state.open.lock().expect("sound").drain(..) {
             let _gone = open.shutdown(Shutdown::Both);
         }
     }
 
-    fn mend(&self) {
+    pub fn mend(&self) {
         self.state.is_cut.store(false, Ordering::SeqCst);
     }
 }
@@ -72,9 +72,9 @@ fn join(state: &State, client: &TcpStream, server: &TcpStream) -> io::Result<()>
     Ok(())
 }
 
-/// A kubeconfig of the administrator by another way, and that way.
-fn by_another_way(bed: &Bed, name: &str) -> (PathBuf, Way) {
-    let text = fs::read_to_string(bed.cluster.kubeconfig()).expect("a kubeconfig");
+/// The same kubeconfig by another way, and that way.
+pub fn by_another_way(bed: &Bed, kubeconfig: &Path, name: &str) -> (PathBuf, Way) {
+    let text = fs::read_to_string(kubeconfig).expect("a kubeconfig");
     let (before, rest) = text.split_once("https://").expect("a server");
     let end = rest.find(|one: char| one.is_whitespace() || one == '"').unwrap_or(rest.len());
     let way = Way::to(rest[..end].trim_end_matches('/').parse().expect("an address"));
@@ -87,7 +87,7 @@ pub fn an_api_server_that_goes_away_is_waited_for(bed: &Bed) {
     let widgets = Widgets::stored_as_v1alpha1(bed, "unreached", false);
     widgets.make(60);
     widgets.store_as_v1();
-    let (kubeconfig, way) = by_another_way(bed, "kubeconfig-that-is-cut");
+    let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-that-is-cut");
     let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
     let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
     let migrator = Program::start(&command(&kubeconfig, &words), &log).expect("it starts");

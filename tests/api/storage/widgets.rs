@@ -94,10 +94,20 @@ impl<'a> Widgets<'a> {
         let namespaces = vec![bed.namespace(), bed.namespace(), bed.namespace()];
         let name = format!("widgets.{group}");
         let widgets = Self { bed, group, name, namespaces, has_status, probes: AtomicU32::new(0) };
-        widgets.apply(&[("v1alpha1", true, true), ("v1", true, false)]);
-        bed.until_established(&widgets.name);
-        widgets.until_stored_as("v1alpha1");
+        widgets.define();
         widgets
+    }
+
+    fn define(&self) {
+        self.apply(&[("v1alpha1", true, true), ("v1", true, false)]);
+        self.bed.until_established(&self.name);
+        self.until_stored_as("v1alpha1");
+    }
+
+    /// Makes another definition of that name, which has been taken away, and has it store v1.
+    pub fn make_again(&self) {
+        self.define();
+        self.store_as_v1();
     }
 
     /// Applies the definition with these versions, each with whether it is served and stored.

@@ -96,6 +96,7 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "clients.names={kube-apiserver,front-proxy}",
             "tls.minVersion=1.3",
             "servedVersions={v1}",
+            "migrateStorage=false",
             "policies.onlyV1=true",
             "extraArgs={--worker-threads=2}",
             "extraEnv[0].name=HTTPS_PROXY",

@@ -127,7 +127,8 @@ pub struct DatabaseMigrationSpec {
     pub out_of_order: Option<OutOfOrder>,
 
     /// How far to go: Plan (read the history, list what is pending), Rehearse (run what is pending in one transaction
-    /// and roll it back; it takes the real locks) or Apply. Defaults to Apply.
+    /// and roll it back; it takes the real locks, and is refused for MySQL and MariaDB, which cannot roll back a change of a
+    /// table) or Apply. Defaults to Apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 
