@@ -104,8 +104,8 @@ impl Log {
         log
     }
 
-    /// The reconciliations of the cluster of a namespace with their actions, numbered as if there were nothing else. Of passes
-    /// in a row that plan the same, the first.
+    /// The reconciliations of the cluster of a namespace with their actions, numbered as if there were nothing
+    /// else. Of several in a row that plan the same, the first.
     #[must_use]
     pub fn of(&self, namespace: &str) -> Self {
         let mut of = Self::default();
