@@ -1,5 +1,5 @@
-//! What a review costs, step by step: decoding, judging, defaulting and converting objects of about 2 kB and 10 kB, and
-//! whole reviews from bytes to bytes.
+//! What a review costs, step by step: decoding, validating, defaulting and converting objects of about 2 kB and 10 kB,
+//! and whole reviews from bytes to bytes.
 //!
 //! ```text
 //! cargo bench --bench reviews

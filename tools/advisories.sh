@@ -4,7 +4,7 @@
 #   tools/advisories.sh CARGO_DENY
 #
 # The database is fetched by git into $CARGO_HOME/advisory-dbs. Where it cannot be fetched, the one of an earlier time is
-# taken; where there is none, one line says so, and that is no failure: whoever works without a network is not held up.
+# taken; where there is none, one line says so, and that is no failure: work without a network is not held up.
 # With ADVISORIES=required it is one, for a CI that has a network. A mirror is given by git:
 #
 #   git config --global url.https://git.example.org/advisory-db.insteadOf https://github.com/RustSec/advisory-db

@@ -4,7 +4,7 @@
 #   tools/coverage.sh [FOLDER]
 #
 # FOLDER is src/kinds/etcdcluster/plan unless it is given. What goes through src/kinds/tdset is the exploration of
-# schedules, and through all else that of the model. Builds gatehouse and the exploration anew, in
+# schedules, and through all else that of the model. Builds gatehouse and the exploration again, in
 # target/coverage. Wants llvm-profdata and llvm-cov of the compiler's version of LLVM: those of the toolchain
 # (`rustup component add llvm-tools`), or in LLVM_TOOLS.
 set -euo pipefail

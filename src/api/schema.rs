@@ -1,6 +1,6 @@
 //! The structural schema of a definition, validated without an API server.
 //!
-//! Guarantees: the validation of the API server's own schema validation for the part of OpenAPI that our definitions
+//! Guarantees: the result of the API server's own schema validation for the part of OpenAPI that our definitions
 //! use (type, nullable, enum, bounds, lengths, pattern, required, int-or-string, list maps and sets, the range of an
 //! integer's format), with the same paths and reasons, but that of a number beyond its format, of which the API server
 //! names no field; in addition unknown fields, as `fieldValidation=Strict` names them. It stops where there are as

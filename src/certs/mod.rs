@@ -104,7 +104,7 @@ pub struct Publisher {
     asked: Arc<Asked>,
 }
 
-/// The end of all readers.
+/// The readers' end.
 #[derive(Clone, Debug)]
 pub struct Handle {
     state: watch::Receiver<State>,

@@ -71,7 +71,8 @@ use state_store::StateStore;
 /// is busy and not yet queueing for long.
 const CONCURRENCY: u16 = 32;
 
-/// Passes in a row that have to fail for a failure to be a lasting one, which the status says: some ten seconds.
+/// Reconciliations in a row that have to fail for a failure to be a lasting one, which the status says: some ten
+/// seconds.
 const LASTING: u32 = 5;
 
 /// How the names of those annotations begin by which users ask for something.
@@ -110,8 +111,8 @@ struct Context<Kind: Reconciler> {
 }
 
 impl<Kind: Reconciler> Context<Kind> {
-    /// Forgets who is gone: who was deleted, and who is not in a list that was read again, for its deletion was not
-    /// seen.
+    /// Forgets objects that are gone: those that were deleted, and those that are not in a list that was read again,
+    /// as their deletion was not seen.
     fn on_event(&self, event: &Event<Watched<Kind::Object>>) {
         let listed = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = |object: &Watched<Kind::Object>| object.meta().uid.clone();
@@ -214,7 +215,7 @@ pub fn named<K: Resource>(object: &K) -> String {
 }
 
 /// Reconciles all objects of a kind within `scope` until it is stopped, and then until the running reconciliations have
-/// ended. Passes are tasks of the work: they run on all threads, and what is watched is decoded beside them. `ready` is
+/// ended. These are tasks of the work: they run on all threads, and what is watched is decoded beside them. `ready` is
 /// called when reconciliations can run everywhere. Dropping the future cancels the reconciliations.
 pub async fn run<Kind: Reconciler>(
     client: Client,

@@ -1,9 +1,9 @@
 //! The webhook configurations, as values. Pure.
 //!
 //! Guarantees: rules for our kinds alone, and for pods that ask for something of ours in namespaces that let them, so
-//! that a gate which is down never keeps the rest of the cluster from healing it; none for deletions, which need no verdict of the gate (see [`super::policies`]), so that neither objects
-//! nor their namespaces stay for its sake; one validating hook for all kinds, since the API server passes on only the
-//! first refusal.
+//! that a gate which is down never keeps the rest of the cluster from healing it; none for deletions, which the gate
+//! does not validate (see [`super::policies`]), so that neither objects nor their namespaces stay for its sake; one
+//! validating hook for all kinds, since the API server passes on only the first refusal.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
@@ -152,8 +152,8 @@ fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> Ru
     }
 }
 
-/// The namespaces that are reconciled, where not all are. Written out even when empty, so that a selector which a
-/// person else sets is taken back.
+/// The namespaces that are reconciled, where not all are. Written out even when empty, so that a selector which
+/// another client sets is taken back.
 fn namespaces(plan: &Plan) -> LabelSelector {
     let worked = (!plan.namespaces.is_empty()).then(|| LabelSelectorRequirement {
         key: "kubernetes.io/metadata.name".to_owned(),

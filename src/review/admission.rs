@@ -6,8 +6,8 @@
 //! the author's version cannot say; what is not understood is refused.
 //!
 //! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would report only what
-//! *they* found; what no other mutating hook can be expected to mend (anything but a missing
-//! field) is therefore reported here, all at once.
+//! *they* found; what no other mutating hook can be expected to mend (anything but a missing field) is therefore
+//! reported here, all at once.
 
 use std::borrow::Cow;
 

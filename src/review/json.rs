@@ -115,7 +115,7 @@ impl<'de> RawFields<'de> {
 pub(super) enum Ended<Failure> {
     /// The item at that position is no object; none where there is no list.
     Unreadable(Option<usize>, serde_json::Error),
-    /// The visitor has seen enough.
+    /// The visitor refused an object.
     Refused(Failure),
 }
 

@@ -136,7 +136,7 @@ fn objects_are_counted_by_kind_and_versions_also_where_one_fails_the_review() {
 }
 
 #[test]
-fn a_dry_run_is_audited_whatever_becomes_of_it() {
+fn a_dry_run_is_reported_whatever_becomes_of_it() {
     let request = |dry_run: Value, object: Value| {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u-1",
             "operation": "CREATE", "kind": kind("v1"), "name": "a", "object": object, "dryRun": dry_run}});

@@ -1,4 +1,4 @@
-//! Connections that wait for their client: the one that has waited for longest is closed when room runs out.
+//! Bodies and answers that wait for their client: the one that has waited for longest gives way when room runs out.
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
 //! time; the bytes that members hold stay within the ration, whether they wait for their client or are being processed.
@@ -92,7 +92,7 @@ impl Crowd {
 /// Whether there is room.
 enum Room {
     Found,
-    /// Not yet; when a waiting answer will have stood still, where one waits.
+    /// Not yet; when a waiting member will have stood still, where one waits.
     Later(Option<Instant>),
 }
 
@@ -185,7 +185,7 @@ impl Member {
     /// Grows where there is room, or where there will be without those who have waited since that moment or before.
     fn try_grow(&mut self, more: usize, spare: usize, since: Option<Instant>) -> Result<Room, GaveWay> {
         let mut state = self.crowd.lock();
-        // Out of the line meanwhile: an answer does not give way to itself.
+        // Out of the line meanwhile: a member does not give way to itself.
         if self.turn.take().is_some_and(|turn| state.leave(turn).is_none()) {
             self.bytes = 0;
             return Err(GaveWay);
@@ -327,7 +327,7 @@ mod tests {
         goes_on.go_on().unwrap();
         assert_eq!(next.grow(50, 0).await, Ok(()));
         assert_eq!([&still, &goes_on, &next].map(has_given_way), [true, false, false]);
-        // No answer has stood still, so the next one waits for the one that ends.
+        // No member has stood still, so the next one waits for the one that ends.
         let mut last = join(&crowd);
         let mut grows = std::pin::pin!(last.grow(50, 0));
         assert!(grows.as_mut().now_or_never().is_none());

@@ -20,8 +20,7 @@ pub struct Limits {
     /// Reviews of more bytes than `inline` and not large that are validated at a time; more wait.
     pub medium_in_flight: usize,
     /// Large reviews that are validated at a time; more wait. Each may need some ten times its size, up to a limit that
-    /// its
-    /// number of fields and list items sets ([`crate::api::bounded`]).
+    /// its number of fields and list items sets ([`crate::api::bounded`]).
     pub large_in_flight: usize,
     /// A review whose body has more bytes than this is large. Others find room beside what large ones take.
     pub large: usize,

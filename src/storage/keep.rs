@@ -155,7 +155,7 @@ impl Keeper {
         };
         self.numbers.has_older(name, before.maybe_stored().len());
         let mut seen = Seen::of(&before);
-        // A command that was killed may have been the last to write.
+        // The last to write may have been a command that was ended early.
         if plan::is_stored_as_wanted(&before) && !before.says_migrated() {
             if let Err(error) = migration.say_settled(name).await {
                 warn!(definition = name, error = chain(&error), "failed to say that it is migrated");

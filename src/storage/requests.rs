@@ -122,7 +122,7 @@ impl Requests {
         self.ask(Method::GET, &format!("{place}/{}", object.name), METADATA, None, LIMIT).await
     }
 
-    /// Patches an object: by its status where it has one, which rules and webhooks for the object itself do not judge.
+    /// Patches an object: by its status where it has one, which rules and webhooks for the object itself do not check.
     /// What takes managed fields away goes to the object itself: of a patch of a status the API server ignores them.
     pub async fn patch(
         &self,

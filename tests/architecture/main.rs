@@ -230,7 +230,7 @@ fn every_kind_has_a_file_for_every_concern() {
 }
 
 #[test]
-fn a_border_that_is_crossed_is_told() {
+fn a_border_that_is_crossed_is_found() {
     let file = |path: &str, text: &str| crossed(&[Source::planted(path, text)], &[]);
     let reads = "use std::{env, fs};";
     for path in [
@@ -276,7 +276,7 @@ fn an_exception_is_for_one_file_and_has_to_be_needed() {
 }
 
 #[test]
-fn a_long_file_is_told_wherever_it_lies() {
+fn a_long_file_is_found_wherever_it_lies() {
     let file = |path: &str, lines: usize| Source::planted(path, &"let a = 1;\n// why\n".repeat(lines));
     let library = ["src/server/mod.rs", "src/a/tests.rs", "src/a/tests/b.rs", "benches/a.rs"];
     for path in library.into_iter().chain(["tests/api/main.rs", "tests/testbed/tests/node.rs"]) {
@@ -302,7 +302,7 @@ fn a_file_that_may_be_longer_may_not_grow_and_has_to_be_long() {
 }
 
 #[test]
-fn a_property_without_its_seed_is_told() {
+fn a_property_without_its_seed_is_found() {
     let config = "    #![proptest_config(crate::properties::config())]\n";
     let (plain, seeded) = ("proptest! {\n    #[test]\n", format!("proptest! {{\n{config}"));
     let run = "TestRunner::new(Config::default())";

@@ -13,7 +13,7 @@ const OBJECTS: [&str; 3] = ["cluster.spec", "object.spec", "watched.spec"];
 fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
     let kind = folder.rsplit('/').next().unwrap_or_default();
     let resolver = format!("{folder}/spec.rs");
-    // The gate judges what was written.
+    // The gate validates what was written.
     let gate = format!("{folder}/api");
     let is_below = |file: &&Source| !file.path.ends_with(&resolver) && !file.path.starts_with(&gate);
     let code = files.iter().filter(|file| !file.is_unit_test()).filter(is_below);

@@ -219,7 +219,7 @@ fn a_room_that_may_import_what_it_does_not_is_told() {
 }
 
 #[test]
-fn an_import_in_the_wrong_direction_is_told() {
+fn an_import_in_the_wrong_direction_is_found() {
     let told = |files: &[(&str, &str)], exceptions: &[(&str, &str, &str)]| {
         let files: Vec<_> = files.iter().map(|(path, text)| Source::planted(path, text)).collect();
         upward(&Imports::of(&files), exceptions)
@@ -247,7 +247,7 @@ fn an_import_in_the_wrong_direction_is_told() {
 }
 
 #[test]
-fn a_circle_of_files_is_told_but_none_of_a_module_and_its_part() {
+fn a_circle_of_files_is_found_but_none_of_a_module_and_its_part() {
     let files = |there: &str, back: &str| {
         [
             Source::planted("src/api/a.rs", there),

@@ -1,5 +1,5 @@
-//! What users and engineers read is in plain words: messages, help, `kubectl explain`, what is below `deploy`, the docs,
-//! and the comments of all sources.
+//! What users and engineers read is in plain words: messages, help, `kubectl explain`, what is below `deploy`, the
+//! docs, and the comments of all sources.
 
 use std::fs;
 use std::path::Path;

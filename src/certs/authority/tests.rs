@@ -11,7 +11,7 @@ fn names() -> Vec<String> {
     vec![NAME.to_owned()]
 }
 
-/// A Secret whose writes are judged as the API server does: by the version they are based on.
+/// A Secret whose writes are checked as the API server does: by the version they are based on.
 #[derive(Default)]
 struct Store {
     secret: Option<Secret>,

@@ -223,7 +223,7 @@ fn one(input: &Input, document: &Document, place: &Path, object: &Value, asked: 
     }
 }
 
-/// The verdict on a new object; one that is stored already is taken to be of the time when it was created, so that
+/// The validation of a new object; one that is stored already is taken to be of the time when it was created, so that
 /// what is over since is no fault.
 fn opinion(object: &Value, at: Timestamp) -> Opinion {
     let opinion = validate::opinion(object, at);

@@ -297,8 +297,7 @@ pub enum Action {
 
 impl Action {
     /// Whether it takes something away, or changes who votes: no later action brings back what was. A reconciliation
-    /// has at
-    /// most one such action.
+    /// has at most one such action.
     #[must_use]
     pub const fn is_irreversible(&self) -> bool {
         match self {

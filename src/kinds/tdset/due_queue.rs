@@ -2,10 +2,10 @@
 //!
 //! Where thousands of objects share a boundary, each count that is written starts reconciliations that would report it,
 //! and the queue knows no order among them and the counts still to be written. So an object that is not due gives way
-//! to one that is, for as long as counts are written. No object waits in vain: where none was for [`PATIENCE`], or
-//! where one was overtaken by that much, it has met with some obstacle. None waits for good: where the others take
-//! longer than that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes
-//! before them too.
+//! to one that is, for as long as counts are written. No object waits in vain: where none was written for
+//! [`PATIENCE`], or where one was overtaken by that much, it has met with some obstacle. None waits for good: where
+//! the others take longer than that, one in four reconciliations is of those that wait. An object whose reconciliation
+//! failed goes before them too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

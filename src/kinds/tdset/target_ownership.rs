@@ -2,7 +2,7 @@
 //!
 //! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
 //! old ones that with the least uid. So all replicas and all restarts agree. When that changes, only its old and its
-//! new owner are reconciled: where n TDSets claim one object, n newcomers cause n reconciliations and not n². One that
+//! new holder are reconciled: where n TDSets claim one object, n newcomers cause n reconciliations and not n². One that
 //! is to make a Deployment, where another owner has one of that name, does not hold that.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_map_that_many_read_has_no_owner_and_concerns_none() {
+    fn a_config_map_that_many_read_has_no_holder_and_triggers_none() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         let days = ObjectKey::config_map("a", "days");

@@ -138,6 +138,6 @@ fn a_pod_gets_what_it_asks_for_and_no_other_one_is_touched() {
     let message = refused["status"]["message"].as_str().unwrap();
     let expected = "Pod \"shop-\" is invalid: metadata.annotations[gatehouse.dev/wait-for-migration]: Invalid value: must be JSON";
     assert!(message.starts_with(expected), "{message}");
-    // What judges objects knows nothing of pods.
+    // What validates objects knows nothing of pods.
     assert_eq!(admission(Endpoint::Validate, &pod(&asks, file))["status"]["code"], 400);
 }

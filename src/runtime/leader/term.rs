@@ -8,9 +8,9 @@
 //!
 //! Guarantees: a holder's term ends [`Pace::deadline`] after it *sent* the last renewal that succeeded, and no
 //! candidate takes a lease before its duration has gone by since a change of it was *seen*. So there are no two holders
-//! while
-//! one clock runs less than half as fast again as another, whatever is lost, delayed or delivered late. Clocks are
-//! compared with themselves alone: what `renewTime` says is for people. Every write is of the version that was read.
+//! while one clock runs less than half as fast again as another, whatever is lost, delayed or delivered late. Clocks
+//! are compared with themselves alone: what `renewTime` says is for people. Every write is of the version that was
+//! read.
 //! Assumes: no client deletes the lease, and the clock runs while the process is halted (a machine that is suspended
 //! stops it: such a holder goes on for the rest of its term).
 //!

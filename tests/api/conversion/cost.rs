@@ -129,8 +129,8 @@ pub fn what_conversion_costs_is_counted(bed: &Bed) {
     a_cold_list(&counter);
 }
 
-/// Changes the definition, which has the API server forget all that it has read and converted, and how long the first list
-/// by a version takes then.
+/// How long the first list by a version takes after a change of the definition, which has the API server forget all
+/// that it has read and converted.
 fn first_list(counter: &Counter, version: &str, count: usize) -> Duration {
     let (bare, objects) = (counter.bare, &counter.bare.bed.objects);
     let words = format!("counted: a list by {version}");
@@ -156,7 +156,8 @@ fn first_list(counter: &Counter, version: &str, count: usize) -> Duration {
     })
 }
 
-/// A list by the old version after a change of the definition, which has the API server forget all that it has converted.
+/// A list by the old version after a change of the definition, which has the API server forget all that it has
+/// converted.
 fn a_cold_list(counter: &Counter) {
     let (bare, objects) = (counter.bare, &counter.bare.bed.objects);
     let count = if is_night() { 10_000 } else { 100 };

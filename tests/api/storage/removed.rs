@@ -156,7 +156,7 @@ fn is_worked_by_v1_alone(namespace: &Namespace) {
     namespace.change("etcdcluster/main-5", &json!({"spec": {"paused": true}}));
 }
 
-/// Only kubectl tells a user with a manifest of the old version, as the documentation says.
+/// A manifest of the old version gets its message from kubectl alone, and the documentation quotes it correctly.
 fn is_told_what_helps(namespace: &Namespace) {
     let bed = namespace.bed;
     let folder = bed.cluster.folder();

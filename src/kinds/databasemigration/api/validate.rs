@@ -1,8 +1,8 @@
 //! Validates a DatabaseMigration in the hub version, as far as that needs only the object.
 //!
-//! Guarantees: every fault is named, not only the first; the same object and old object give the same validation. Assumes
-//! that the structural schema has been checked. Never: opens a connection, reads a ConfigMap or a Secret, or forgives a
-//! fault for being old (the caller does).
+//! Guarantees: every fault is named, not only the first; the same object and old object give the same validation.
+//! Assumes that the structural schema has been checked. Never: opens a connection, reads a ConfigMap or a Secret, or
+//! forgives a fault for being old (the caller does).
 
 mod advice;
 mod database;

@@ -14,7 +14,7 @@ use crate::controllers::manifest::{hash, owned_by};
 use crate::kinds::databasemigration::api::v1::DatabaseMigration;
 use crate::kinds::databasemigration::observation::Purpose;
 
-/// One run, as it is to be made.
+/// One run, as it is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// Hash of all that it is to do.
@@ -35,7 +35,7 @@ impl Planned {
     /// The name of the Job, and of the ConfigMap.
     #[must_use]
     pub fn name(&self, spec: &Spec) -> String {
-        // A change of anything in a run's assignment changes the name, too: an old ConfigMap is not taken for it.
+        // Another resolution is another name, beside the same key: an old ConfigMap is not taken for the new one.
         match &self.resolve {
             Some(resolve) => names::run(
                 spec.name(),

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use decision::Cause;
 
-/// The guard could not do its work. The data are not affected.
+/// The guard could not do its work. The error says nothing about the data.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written.

@@ -111,7 +111,7 @@ const REJECTED: &[&str] = &[
     include_str!("../../../../examples/rejected/etcdcluster-unsupported-version.yaml"),
 ];
 
-/// The validation on a manifest, as at its creation, with paths as its author wrote them.
+/// The validation of a manifest, as at its creation, with paths as its author wrote them.
 fn create(manifest: &str) -> Validation {
     let object: Value = serde_saphyr::from_str(manifest).unwrap();
     let author: Version = object["apiVersion"].as_str().unwrap().parse().unwrap();

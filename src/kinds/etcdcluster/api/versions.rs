@@ -106,7 +106,7 @@ pub enum Refusal {
     SourcePatch(Version),
     /// Etcd cannot go back that far.
     Backwards,
-    /// Downgrades are not allowed.
+    /// The spec does not allow a downgrade.
     DowngradeNotAllowed,
     /// A later upgrade would not be possible from a patch below this one.
     TargetPatch(Version),

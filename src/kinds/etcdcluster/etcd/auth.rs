@@ -53,7 +53,7 @@ impl Rpc for AuthStatusRequest {
 /// How a user is added.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct UserOptions {
-    /// The user never has a password. Without it, the user has the empty one until it gets another one, or none.
+    /// The user never has a password. Otherwise it has the empty one until it gets another one, or none.
     #[prost(bool, tag = "1")]
     pub no_password: bool,
 }

@@ -13,7 +13,7 @@ fn members_are_found_by_the_names_that_they_advertise() {
 }
 
 #[test]
-fn a_peer_url_that_we_would_not_write_is_nobodys() {
+fn a_peer_url_that_we_would_not_write_belongs_to_no_member() {
     let cluster = plain();
     for text in [
         "https://c-0.c.shop.svc:2380",

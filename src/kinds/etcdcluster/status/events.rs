@@ -98,7 +98,7 @@ fn over(
 }
 
 /// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes
-/// those that the status mentions for reported.
+/// those that the status mentions as reported.
 pub fn alarms(
     name: &str,
     previous: &EtcdClusterStatus,

@@ -86,7 +86,7 @@ fn sure_owners<'a>(
 }
 
 /// Whether managed fields say who wrote the count. Where a workload was applied without its count, the API server keeps
-/// no manager of its scale (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
+/// no manager that scales it (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
 #[must_use]
 pub fn is_owned(metadata: &ObjectMeta) -> bool {
     sure_owners(metadata, &COUNTS).next().is_some()
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_that_an_object_was_made_with_is_nobodys() {
+    fn the_count_that_an_object_was_made_with_has_no_owner() {
         let entry = json!({"manager": "kubectl", "fieldsV1": {"f:spec": {"f:replicas": {}}}, "time": "2026-01-01T00:00:01Z"});
         for (made, by) in [("2026-01-01T00:00:01Z", None), ("2026-01-01T00:00:00Z", Some("kubectl"))] {
             let metadata = json!({"creationTimestamp": made, "managedFields": [entry]});

@@ -1,4 +1,4 @@
-//! What an operator logged of its passes, from its own log or the node's copy of it.
+//! What an operator logged of its reconciliations, from its own log or the node's copy of it.
 
 use std::collections::HashMap;
 
@@ -22,13 +22,13 @@ pub struct Line {
 /// What a line says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
-    /// A pass begins.
+    /// A reconciliation begins.
     Pass(Box<Pass>),
     /// An action of a reconciliation has an outcome.
     Action(Action),
 }
 
-/// A pass, up to its first action.
+/// A reconciliation, up to its first action.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
@@ -65,7 +65,7 @@ pub struct Log {
     pub stale: Vec<usize>,
     /// Lines that are no JSON any more: a process ended while it wrote them, or two wrote at once.
     pub broken: usize,
-    /// Lines about passes that say something else than a reconciliation or an action.
+    /// Lines of the trace that say something else than a reconciliation or an action.
     pub unread: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ enum Said {
 }
 
 impl Log {
-    /// Reads logs: of processes that write JSON, as nodes keep them, or the lines about passes alone.
+    /// Reads logs: of processes that write JSON, as nodes keep them, or the lines of the trace alone.
     #[must_use]
     pub fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut log = Self::default();
@@ -104,8 +104,8 @@ impl Log {
         log
     }
 
-    /// The passes over the cluster of a namespace with their actions, numbered as if there were nothing else. Of passes
-    /// in a row that plan the same, the first.
+    /// The reconciliations of the cluster of a namespace with their actions, numbered as if there were nothing
+    /// else. Of several in a row that plan the same, the first.
     #[must_use]
     pub fn of(&self, namespace: &str) -> Self {
         let mut of = Self::default();

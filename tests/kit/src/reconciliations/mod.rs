@@ -1,8 +1,8 @@
-//! The passes of operators that worked real clusters, planned again: `GATEHOUSE_LOG=info,gatehouse::reconciles=trace` has
-//! an operator log them.
+//! The reconciliations of operators in real clusters, planned again: an operator logs them with
+//! `GATEHOUSE_LOG=info,gatehouse::reconciles=trace`.
 //!
 //! Guarantees: each reconciliation comes out as it was logged, or the place where it differs is named; the rules of
-//! [`rules`] hold for each reconciliation, and those of one pass and the passes after it for each cluster; what was
+//! [`rules`] hold for each reconciliation, and those of one and of all after it for each cluster; what was
 //! carried out is what was planned, in that order; lines that were lost on the way are counted.
 //! Assumes: the release is the one that logged them.
 //!

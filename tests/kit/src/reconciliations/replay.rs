@@ -1,4 +1,4 @@
-//! Plans the passes of a log again, and holds what comes out against the log and the rules.
+//! Plans the reconciliations of a log again, and holds what comes out against the log and the rules.
 //!
 //! A fail point may answer one read of an operator with what was so before. The next reconciliation of that operator
 //! may then see an older record of its cluster than the reconciliation before it: in that one reconciliation, and in no

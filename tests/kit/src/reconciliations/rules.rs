@@ -11,7 +11,7 @@ use gatehouse::kinds::etcdcluster::plan::Plan;
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// A line says something that is no pass and no action.
+    /// A line says something that is no reconciliation and no action.
     Unread,
     /// A line is missing.
     Lost,
@@ -21,7 +21,7 @@ pub enum Rule {
     PlannedOtherwise,
     /// What was carried out is not what comes next in the plan.
     NotPlanned,
-    /// A pass does two things that cannot be taken back.
+    /// A reconciliation does two things that cannot be taken back.
     TwoAtOnce,
     /// An action hinges on something that the reconciliation did not see so.
     Unguarded,

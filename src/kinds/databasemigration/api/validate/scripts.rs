@@ -1,4 +1,4 @@
-//! Validates the scripts of a DatabaseMigration, one by one and their order.
+//! Validates the scripts of a DatabaseMigration: each one, and their order.
 
 use std::collections::{HashMap, HashSet};
 

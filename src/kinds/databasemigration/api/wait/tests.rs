@@ -123,7 +123,7 @@ fn what_is_wrong_is_named_in_the_annotation() {
 }
 
 #[test]
-fn a_pod_that_asks_and_does_not_say_for_what_is_warned_about() {
+fn a_pod_that_asks_and_does_not_say_for_what_is_refused() {
     let pod = json!({"metadata": {"labels": {WAIT_FOR_MIGRATION: "true"}}});
     assert!(HOOK.is_asked_for(&pod));
     let faults = add(&pod, "gatehouse:1").unwrap_err();

@@ -113,7 +113,7 @@ fn every_purpose_on_every_volume_in_every_pod() {
 }
 
 #[test]
-fn etcds_container_decides_alike_but_for_a_volume_that_has_lost_its_mark() {
+fn etcds_container_decides_alike_but_for_a_volume_that_has_lost_its_marker() {
     for (state, volume, ..) in states() {
         for purpose in PURPOSES {
             let entry = entry(purpose, Some("pod"));

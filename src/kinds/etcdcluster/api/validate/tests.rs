@@ -47,7 +47,7 @@ fn warned(validation: &Validation) -> bool {
     !validation.warnings.is_empty()
 }
 
-/// Judges each patch as a new object: what is refused, and whether a warning is given.
+/// Validates each patch as a new object: what is refused, and whether a warning is given.
 fn validate_each(table: &[(Value, &[&str], bool)]) {
     for (patch, paths, warns) in table {
         let validation = validate(&cluster(patch), None);

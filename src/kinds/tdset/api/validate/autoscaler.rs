@@ -63,7 +63,7 @@ fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validatio
     }
 }
 
-/// What is left behind is given in one place.
+/// The field that says what is left behind is the autoscaler's alone.
 fn on_deletion(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validation) {
     let path = Path::spec();
     if spec.target.reference.as_ref().is_some_and(|reference| reference.replicas_on_deletion.is_some()) {
