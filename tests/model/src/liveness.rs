@@ -84,7 +84,8 @@ impl World {
         if self.desired.is_in_memory && says(plan, condition::SPEC_VALID, State::False) {
             return Some(self.would_lose_memory() && self.all_run() && !plan.summary.is_reached);
         }
-        if self.desired.is_in_memory && self.desired.replicas == 0 {
+        if self.desired.is_in_memory && self.desired.replicas == 0 && self.objects.record.cluster_id.is_none()
+        {
             // Nobody has written yet: nothing was recorded.
             return Some(self.objects.pods.is_empty() && plan.summary.is_reached);
         }

@@ -90,7 +90,8 @@ impl World {
 
     /// What holds of an effect that was just carried out.
     pub fn judge_effect_beside(&mut self, before: &Self, effect: &Effect) {
-        if matches!(effect, Effect::DeletePod { ordinal, .. } if before.loses_memory(*ordinal)) {
+        let mut voters = before.voters().filter_map(|voter| voter.ordinal);
+        if voters.any(|ordinal| ends_pod(effect, ordinal) && before.loses_memory(ordinal)) {
             self.breaks(Rule::MembersVolume);
         }
     }
