@@ -143,7 +143,10 @@ impl Hand {
             {
                 plan.actions = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
             }
-            Fault::ChangesAnyList => plan.summary = plan::plan(&world.desired, seen).summary,
+            // In what it says it is right.
+            Fault::ChangesAnyList | Fault::OverlooksWhoIsCutOff => {
+                plan.summary = plan::plan(&world.desired, seen).summary
+            }
             Fault::CallsUnknownAvailable => {
                 for finding in &mut plan.summary.findings {
                     if finding.about == condition::AVAILABLE {

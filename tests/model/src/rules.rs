@@ -196,6 +196,11 @@ impl World {
     /// The same.
     fn restarts_the_leader(&self, effect: &Effect) -> bool {
         let Effect::DeletePod { ordinal, .. } = effect else { return false };
+        // A recovery restarts whom it has to.
+        let recovery = self.objects.record.recovery.as_ref();
+        if recovery.is_some_and(|recovery| recovery.phase.is_active()) {
+            return false;
+        }
         let template = self.objects.set.as_ref().map(|set| set.template);
         let waits = |ordinal: Ordinal| {
             let place = self.objects.pods.get(&ordinal).filter(|_| self.stays(ordinal));

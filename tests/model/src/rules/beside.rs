@@ -1,6 +1,6 @@
 //! Rules about what only some slices look at.
 
-use gatehouse::kinds::etcdcluster::observation::{Backup, ClusterId, Owner, Version};
+use gatehouse::kinds::etcdcluster::observation::{Backup, ClusterId, Owner, PodPhase, Version};
 
 use super::*;
 use crate::world::Secret;
@@ -75,12 +75,16 @@ impl World {
         data.is_some_and(|data| is_small(data.database) || data.was_defragmented)
     }
 
-    /// Whether a member is restarted for another template, as the first one, and it is long ago that data were compared.
+    /// Whether a member that serves is restarted for another template, as the first one, and it is long ago that data were
+    /// compared.
     fn restarts_uncompared(&self, effect: &Effect) -> bool {
-        let Effect::DeletePod { precondition: Some(_), .. } = effect else { return false };
+        let Effect::DeletePod { ordinal, precondition: Some(_), .. } = effect else { return false };
+        let serves = self.voters().any(|voter| voter.ordinal == Some(*ordinal) && self.runs(voter));
         let template = self.objects.set.as_ref().map(|set| set.template);
         let mut pods = self.objects.pods.values();
-        self.beside.comparison_is_old && pods.all(|place| Some(place.pod.template) != template)
+        let is_first =
+            pods.all(|place| Some(place.pod.template) != template || place.pod.phase != PodPhase::Up);
+        self.beside.comparison_is_old && serves && is_first
     }
 
     /// Whether a volume has less than its claim asks for.
@@ -148,6 +152,7 @@ impl World {
 /// Whether members lose data where they come from that version to this one (etcd.io, upgrade_3_6 and upgrade_3_7).
 fn is_unsound(from: Version, to: Version) -> bool {
     let least = match to.minor {
+        _ if to.minor != from.minor + 1 => return false,
         6 => Version::new(5, 32),
         7 => Version::new(6, 11),
         _ => return false,
