@@ -37,6 +37,6 @@ pub fn recovery_for_another_template() -> Slice {
     let request = RecoveryRequest { token: "now".to_owned(), survivor: Some(Ordinal(2)) };
     start.edits = vec![Edit::Recover(Some(request)), Edit::Revision];
     start.is_prompt = true;
-    start.faults = Faults { blind: 1, kills: 1, ..Faults::default() };
+    start.faults = Faults { blind: 1, ..Faults::default() };
     Slice::new(start, &[RECOVERED, CANCELLED], &["write-config", "delete-pod", "apply-stateful-set"])
 }
