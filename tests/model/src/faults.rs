@@ -145,15 +145,9 @@ impl Hand {
             }
             // In what it says it is right.
             Fault::ChangesAnyList | Fault::OverlooksWhoIsCutOff => {
-                plan.summary = plan::plan(&world.desired, seen).summary
+                plan.summary = plan::plan(&world.desired, seen).summary;
             }
-            Fault::CallsUnknownAvailable => {
-                for finding in &mut plan.summary.findings {
-                    if finding.about == condition::AVAILABLE {
-                        finding.state = State::True;
-                    }
-                }
-            }
+            Fault::CallsUnknownAvailable => calls_available(plan),
             Fault::DeletesVolumesFirst
             | Fault::RemovesTheLeader
             | Fault::RollsTheLeaderFirst
@@ -238,6 +232,15 @@ impl Hand {
 
     pub fn looks_once(self) -> bool {
         self.has(Fault::LooksOnce)
+    }
+}
+
+/// Says that a cluster is available.
+fn calls_available(plan: &mut Plan) {
+    for finding in &mut plan.summary.findings {
+        if finding.about == condition::AVAILABLE {
+            finding.state = State::True;
+        }
     }
 }
 
