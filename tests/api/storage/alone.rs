@@ -1,11 +1,12 @@
 //! The command and the leader, each without the other.
 
+use gatehouse::kinds::KINDS;
 use kit::bed::Bed;
 use kit::objects::{Ask, http_get};
 use kit::wait::eventually;
 use serde_json::json;
 
-use super::ours::{KINDS, leading, tdset};
+use super::ours::{leading, tdset};
 use super::widgets::{Widgets, run};
 use crate::installed::{self, LEASE, WRITTEN};
 
@@ -16,7 +17,7 @@ pub fn nothing_of_gatehouse_has_to_be_there(bed: &Bed) {
     let widgets = Widgets::stored_as_v1alpha1(bed, "without", true);
     widgets.make(5);
     widgets.store_as_v1();
-    for path in WRITTEN.into_iter().chain([LEASE]) {
+    for path in WRITTEN.iter().copied().chain([LEASE]) {
         assert_eq!(bed.objects.if_there(Ask::get(path)), None, "{path}");
     }
     let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
@@ -37,7 +38,7 @@ pub fn a_leader_leaves_what_is_stored_where_it_is_told_to(bed: &Bed) {
     installed::until_guarded(bed, &namespace.name);
     // As where v1alpha1 was the storage version before.
     let both = json!(["v1alpha1", "v1"]);
-    for plural in KINDS {
+    for plural in KINDS.iter().map(|kind| kind.names().plural) {
         let status = installed::definition(plural) + "/status";
         bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": both}})));
     }
@@ -46,7 +47,7 @@ pub fn a_leader_leaves_what_is_stored_where_it_is_told_to(bed: &Bed) {
         "spec": tdset()});
     eventually(|| bed.objects.one(Ask::create(&late, &namespace.name)).map_err(|refusal| refusal.message));
     namespace.until("tdset/late", "{.status.observedGeneration}", "1");
-    for plural in KINDS {
+    for plural in KINDS.iter().map(|kind| kind.names().plural) {
         let definition = bed.objects.at(&installed::definition(plural));
         assert_eq!(definition["status"]["storedVersions"], both, "{plural}");
     }

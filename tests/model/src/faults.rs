@@ -1,6 +1,8 @@
 //! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
 
+mod beside;
 mod careless;
+mod fault;
 mod overlooked;
 
 use std::collections::BTreeMap;
@@ -16,105 +18,7 @@ use gatehouse::kinds::etcdcluster::observation::{
 use gatehouse::kinds::etcdcluster::plan::{self, Plan};
 
 use crate::world::World;
-
-/// What is wrong with the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// It adds members as voters.
-    AddsVoters,
-    /// It does so for the next one while the last one has not started.
-    AddsTwoAtOnce,
-    /// It takes volumes that could not be read for gone.
-    TakesUnknownVolumesForNone,
-    /// It goes by any member's list, without a majority's word.
-    TrustsAnyList,
-    /// It does so in what it does, and not in what it says.
-    ChangesAnyList,
-    /// It changes another list than it decided on.
-    IgnoresGuards,
-    /// It deletes pods without asking once more whether the others serve.
-    LooksOnce,
-    /// It forgets the cluster until a member has begun.
-    ForgetsTheCluster,
-    /// It deletes the volume of a member that it is to remove.
-    DeletesVolumesFirst,
-    /// It tells a pod to join as the member that it was, on an empty volume.
-    RejoinsEmpty,
-    /// It removes no member whose data are gone.
-    NeverReplaces,
-    /// It takes the next pod down before the last one is back.
-    RollsWithoutGate,
-    /// It takes all pods down in one reconciliation.
-    RollsAllAtOnce,
-    /// It begins with the leader.
-    RollsTheLeaderFirst,
-    /// It takes members to run the minor before the one that is asked for.
-    SkipsMinors,
-    /// It removes the leader without handing over.
-    RemovesTheLeader,
-    /// It does not wait for the others to stop before it forces a cluster.
-    ForcesWithoutFence,
-    /// It works what is paused.
-    IgnoresPause,
-    /// It makes the StatefulSet smaller instead of removing a member.
-    ShrinksTheSetFirst,
-    /// It does so at once down to as many as are asked for.
-    ShrinksTheSetAtOnce,
-    /// It leaves what removed members left.
-    LeavesLeftovers,
-    /// It does not see members that were added and have not started.
-    OverlooksTheUnstarted,
-    /// It never writes down which cluster it is, and goes by the one that answers.
-    KeepsNoRecord,
-    /// It has the next pod make a cluster of the data once more.
-    ForcesAgain,
-    /// It forgets that it recovers.
-    ForgetsTheRecovery,
-    /// It goes on from the member that has least of the log.
-    GoesOnFromTheLeast,
-    /// It starts those again that a recovery has set aside.
-    RunsWhoIsSetAside,
-    /// It keeps an object that is deleted.
-    NeverLetsGo,
-    /// It deletes volumes with the object that are to stay.
-    TakesVolumesAlong,
-    /// It signs by another authority before every member trusts it.
-    SignsTooEarly,
-    /// It forgets an authority whose certificates members still show.
-    ForgetsTheAuthority,
-    /// It never forgets one.
-    TrustsForEver,
-    /// It ends pods whose claims are being deleted.
-    EndsPodsThatHoldClaims,
-    /// It does not look at which members the status lists.
-    ForgetsWhoTheMembersAre,
-    /// It does not see on claims what a recovery has set aside that is over.
-    ForgetsWhatWasSetAside,
-    /// It does not have pods come up as voters do.
-    LeavesPodsUnlabelled,
-    /// It takes a pod that comes up as a voter does for one that clients are not led to.
-    AddsWhoServes,
-    /// It does not see that a voter's pod has lost its label.
-    OverlooksLabels,
-    /// It takes every member for one that has caught up.
-    OverlooksLag,
-    /// It restarts who does not answer without asking the others.
-    RestartsTheSilent,
-    /// It takes the member that an alarm names for the one whose data are wrong.
-    BelievesTheAlarm,
-    /// It has every member give free space back in one reconciliation.
-    DefragmentsAllAtOnce,
-    /// It does so whether or not the others serve.
-    DefragmentsBesideTheMissing,
-    /// It begins with the leader.
-    DefragmentsTheLeaderFirst,
-    /// It disarms an alarm about space at once.
-    DisarmsAtOnce,
-    /// It takes members to have agreed on the minor that is asked for.
-    LowersUnasked,
-    /// It calls a cluster available whose members it could not ask.
-    CallsUnknownAvailable,
-}
+pub use fault::Fault;
 
 /// The operator's hand, with at most one fault.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,7 +33,11 @@ impl Hand {
     pub fn desired(self, desired: &Desired) -> Desired {
         let is_paused = desired.is_paused && !self.has(Fault::IgnoresPause);
         let deletes_volumes = desired.deletes_volumes || self.has(Fault::TakesVolumesAlong);
-        Desired { is_paused, deletes_volumes, ..desired.clone() }
+        let desired = Desired { is_paused, deletes_volumes, ..desired.clone() };
+        match self.0 {
+            Some(fault) => beside::desired(fault, &desired),
+            None => desired,
+        }
     }
 
     /// What it takes what it read for.
@@ -235,14 +143,11 @@ impl Hand {
             {
                 plan.actions = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
             }
-            Fault::ChangesAnyList => plan.summary = plan::plan(&world.desired, seen).summary,
-            Fault::CallsUnknownAvailable => {
-                for finding in &mut plan.summary.findings {
-                    if finding.about == condition::AVAILABLE {
-                        finding.state = State::True;
-                    }
-                }
+            // In what it says it is right.
+            Fault::ChangesAnyList | Fault::OverlooksWhoIsCutOff => {
+                plan.summary = plan::plan(&world.desired, seen).summary;
             }
+            Fault::CallsUnknownAvailable => calls_available(plan),
             Fault::DeletesVolumesFirst
             | Fault::RemovesTheLeader
             | Fault::RollsTheLeaderFirst
@@ -254,7 +159,7 @@ impl Hand {
                     }
                 }
             }
-            _ => {}
+            _ => beside::plan(fault, plan),
         }
     }
 
@@ -327,6 +232,15 @@ impl Hand {
 
     pub fn looks_once(self) -> bool {
         self.has(Fault::LooksOnce)
+    }
+}
+
+/// Says that a cluster is available.
+fn calls_available(plan: &mut Plan) {
+    for finding in &mut plan.summary.findings {
+        if finding.about == condition::AVAILABLE {
+            finding.state = State::True;
+        }
     }
 }
 

@@ -2,21 +2,26 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::observation::{AlarmKind, PodPhase, Purpose};
+use gatehouse::kinds::etcdcluster::observation::{AlarmKind, Ordinal, PodPhase, Purpose};
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
-use crate::world::World;
+use crate::world::care::Database;
+use crate::world::{Disk, Place, Policy, Secret, World};
 
 impl World {
     /// Whether, at rest, what is asked for is so, or nothing more can be done and the status says why.
     pub fn rests_well(&self, hand: Hand) -> bool {
         let (_, plan) = self.planned(None, hand);
         if self.desired.is_deleting {
-            return self.is_gone();
+            let is_refused = self.desired.is_protected;
+            return if is_refused { self.has_kept_data() && self.all_run() } else { self.is_gone() };
         }
         if self.desired.is_paused {
             return says(&plan, condition::PAUSED, State::True);
+        }
+        if let Some(rests) = self.rests_beside(&plan) {
+            return rests;
         }
         if self.desired.replicas < 3 && !self.held_claims().is_empty() {
             // The member can be replaced beside two others.
@@ -29,7 +34,7 @@ impl World {
             return self.is_beyond_help(&plan);
         }
         if says(&plan, condition::SPEC_VALID, State::False) {
-            return self.skips_minors() && self.all_run();
+            return self.may_not_go() && self.all_run();
         }
         if self.corrupt_voters() > 0 {
             // Without an alarm it is said, and no member is replaced.
@@ -59,9 +64,84 @@ impl World {
         self.etcd.members.iter().all(|member| self.data(member).is_none() || self.runs(member))
     }
 
-    /// Whether the members may not be brought to what is asked for: a minor version would be skipped.
-    fn skips_minors(&self) -> bool {
-        self.desired.template.version.minor > self.etcd.version + 1
+    /// Whether the members may not be brought to what is asked for: a minor lies between, it is the one below, which
+    /// no one has allowed, or they would lose data.
+    fn may_not_go(&self) -> bool {
+        let wanted = self.desired.template.version;
+        let is_below = wanted.minor < self.etcd.version && !self.desired.allows_downgrade;
+        wanted.minor > self.etcd.version + 1 || is_below || self.is_unsound_for(wanted)
+    }
+
+    /// Whether it rests well for a reason that only some slices look at; nothing where there is none.
+    fn rests_beside(&self, plan: &Plan) -> Option<bool> {
+        let is_said = says(plan, condition::DEGRADED, State::True);
+        if self.beside.taken.is_some() || self.taken_volume().is_some() {
+            return Some(is_said && !plan.summary.is_reached);
+        }
+        if !self.desired.is_valid {
+            return Some(says(plan, condition::SPEC_VALID, State::False) && self.all_run());
+        }
+        if self.desired.is_in_memory && says(plan, condition::SPEC_VALID, State::False) {
+            return Some(self.would_lose_memory() && self.all_run() && !plan.summary.is_reached);
+        }
+        if self.desired.is_in_memory && self.desired.replicas == 0 && self.objects.record.cluster_id.is_none()
+        {
+            // No client has written yet: nothing was recorded.
+            return Some(self.objects.pods.is_empty() && plan.summary.is_reached);
+        }
+        if self.desired.replicas == 0 || !self.has_quorum() {
+            return None;
+        }
+        if self.beside.policy.is_some() && !self.is_reached(plan) {
+            return Some(is_said && self.is_reached_but_for_policy());
+        }
+        if self.has_alarm(AlarmKind::NoSpace) {
+            // Nothing is left to drop.
+            return Some(is_said && self.etcd.compacted == 5000 && self.all_run());
+        }
+        (!self.is_guarded()).then(|| {
+            let is_unreadable = self.beside.access.secret == Secret::Unreadable;
+            is_unreadable
+                && says(plan, condition::CERTIFICATES_READY, State::False)
+                && !plan.summary.is_reached
+        })
+    }
+
+    /// Whether what is asked for would drop data that lie in memory: no member is asked for any more, too few members are to
+    /// make up for one that is made again, or the quorum is lost.
+    fn would_lose_memory(&self) -> bool {
+        let is_other = |place: &Place| place.pod.template != self.desired.template;
+        let is_due = self.objects.pods.values().any(is_other);
+        self.desired.replicas == 0 || !self.has_quorum() || self.desired.replicas < 3 && is_due
+    }
+
+    /// Whether all is so that the API server does not refuse.
+    fn is_reached_but_for_policy(&self) -> bool {
+        let replicas = usize::try_from(self.desired.replicas).unwrap_or(usize::MAX);
+        let is_current = |place: &Place| place.pod.template == self.desired.template;
+        let has_grown = |(ordinal, disk): (&Ordinal, &Disk)| {
+            let is_refused = self.beside.policy == Some(Policy::Volume(*ordinal));
+            is_refused || disk.volume.size >= self.desired.volume_size
+        };
+        let is_refused = matches!(self.beside.policy, Some(Policy::Template(_)));
+        let are_right = match self.beside.policy {
+            Some(Policy::Template(_)) => true,
+            _ => self.objects.pods.values().all(is_current),
+        };
+        let volumes = matches!(self.beside.policy, Some(Policy::Writes(_)))
+            || self.objects.volumes.iter().all(has_grown);
+        self.etcd.members.len() == replicas
+            && self.live_voters() == replicas
+            && (is_refused || are_right)
+            && volumes
+    }
+
+    /// Whether each volume that can has the size that is asked for.
+    fn has_grown(&self) -> bool {
+        self.objects.volumes.values().all(|Disk { volume, .. }| {
+            let can_grow = volume.is_expandable.is_known_and(|can| *can);
+            !can_grow || volume.size >= self.desired.volume_size && !volume.is_growing()
+        })
     }
 
     /// Whether the status says that the quorum is lost, and what can be done without one is done: each member with data
@@ -82,6 +162,12 @@ impl World {
             self.all_run() && !(is_open && self.live_voters() > 0)
         };
         is_said == [true; 2] && is_done
+    }
+
+    /// Whether much of a database is free that is to be given back.
+    fn has_spare_room(&self) -> bool {
+        let mut data = self.objects.volumes.values().filter_map(|disk| disk.data);
+        self.desired.defragments_at.is_some() && data.any(|data| data.database == Database::Spare)
     }
 
     /// Whether all is as asked for, and the status says so.
@@ -107,6 +193,8 @@ impl World {
             && objects.budget.is_some()
             && objects.set.as_ref().is_some_and(|set| set.labels_voters)
             && !objects.volumes.values().any(|disk| disk.volume.is_set_aside)
+            && self.has_grown()
+            && !self.has_spare_room()
             && self.etcd.version == self.desired.template.version.minor;
         let is_said = plan.summary.is_reached
             && says(plan, condition::READY, State::True)

@@ -1,5 +1,7 @@
 //! What must never be, and how it is found.
 
+mod beside;
+
 use std::collections::BTreeSet;
 
 use gatehouse::api::condition::State;
@@ -72,6 +74,28 @@ pub enum Rule {
     LeaderDefragmentedFirst,
     /// The alarm about space is disarmed while a database is full.
     DisarmedFull,
+    /// More of the history is dropped than it takes.
+    HistoryDropped,
+    /// A member gives free space back that it has little of.
+    DefragmentedForNothing,
+    /// Clients are led to a member before etcd asks who they are, or root lacks the password that it is to have.
+    LetInUnasked,
+    /// A member is brought to a version that etcd cannot go to, or that no one has allowed.
+    VersionNotAllowed,
+    /// An upgrade begins without the backup that it has to wait for.
+    NoBackup,
+    /// A member starts that cannot read what is in its log.
+    LogUnreadable,
+    /// The first of members is restarted whose data were not compared for long.
+    RestartedUncompared,
+    /// Something of another owner is changed, or anything is worked beside it.
+    TouchedAnothers,
+    /// A cluster is worked while a member of another one answers in the place of one.
+    WorkedBesideStranger,
+    /// Clients are led to a member that has followed no leader for a while.
+    LedToWhoIsCutOff,
+    /// An object goes whose deletion is refused.
+    DeletedProtected,
     /// What is under way never ends.
     NeverSettles,
     /// Nothing is done any more, and the spec is neither reached nor is it said why.
@@ -153,6 +177,7 @@ impl World {
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
+        self.judge_plan_beside(seen, plan);
     }
 
     fn stops_unasked(&self, effect: &Effect) -> bool {
@@ -164,12 +189,18 @@ impl World {
     fn removes_the_leader(&self, effect: &Effect) -> bool {
         let Effect::MemberRemove { member, .. } = effect else { return false };
         let others = self.voters().filter(|voter| voter.id != *member && self.runs(voter)).count();
-        self.leads() && self.etcd.leader == Some(*member) && others > 0 && !self.hand_over_failed
+        let is_leader = self.leads() && self.etcd.leader == Some(*member);
+        is_leader && others > 0 && self.kept_leading != Some(*member)
     }
 
     /// The same.
     fn restarts_the_leader(&self, effect: &Effect) -> bool {
         let Effect::DeletePod { ordinal, .. } = effect else { return false };
+        // A recovery restarts whom it has to.
+        let recovery = self.objects.record.recovery.as_ref();
+        if recovery.is_some_and(|recovery| recovery.phase.is_active()) {
+            return false;
+        }
         let template = self.objects.set.as_ref().map(|set| set.template);
         let waits = |ordinal: Ordinal| {
             let place = self.objects.pods.get(&ordinal).filter(|_| self.stays(ordinal));
@@ -205,13 +236,17 @@ impl World {
     }
 
     fn defragments_leader(&self, effect: &Effect) -> bool {
-        let is_leader = |id: MemberId| self.leads() && self.etcd.leader == Some(id);
-        matches!(effect, Effect::Defragment { member, .. } if is_leader(*member)
-            && self.databases_but(*member).any(|database| database == Database::Loose))
+        let Effect::Defragment { member, .. } = effect else { return false };
+        let others = self.voters().filter(|voter| voter.id != *member);
+        let mut data = others.filter_map(|voter| self.data(voter));
+        let is_leader = self.leads() && self.etcd.leader == Some(*member);
+        let is_loose = |database| matches!(database, Database::Loose | Database::Spare);
+        is_leader && data.any(|data| is_loose(data.database) && !data.was_defragmented)
     }
 
     fn disarms_full(&self, effect: &Effect) -> bool {
-        let is_full = || self.databases_but(MemberId(0)).any(|database| database != Database::Small);
+        let is_full = |database| matches!(database, Database::Full | Database::Loose);
+        let is_full = || self.databases_but(MemberId(0)).any(is_full);
         matches!(effect, Effect::AlarmDisarm { alarm, .. } if alarm.kind == AlarmKind::NoSpace && is_full())
     }
 
@@ -241,6 +276,9 @@ impl World {
         let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
         let is_refused = says(plan, condition::SPEC_VALID, State::False);
         if replicas == 0 && plan.summary.is_reached && !self.objects.pods.is_empty() {
+            return true;
+        }
+        if plan.summary.is_reached && self.is_growing() {
             return true;
         }
         if says(plan, condition::READY, State::True) && (replicas == 0 || !self.is_as_asked()) {
@@ -292,6 +330,7 @@ impl World {
         if before.objects.record.cluster_id.is_some() && held.any(|ordinal| ends_pod(effect, ordinal)) {
             self.breaks(Rule::MembersVolume);
         }
+        self.judge_effect_beside(before, effect);
         if self.counts_lag && before.leads() && before.leaves_laggards(effect) {
             self.breaks(Rule::LaggingQuorum);
         }

@@ -195,7 +195,7 @@ fn a_member_that_lacks_a_write_is_waited_for_before_the_next_one_is_restarted() 
 /// and that restart.
 #[test]
 fn no_member_is_restarted_beside_a_silent_one_and_a_dead_one() {
-    let look = [&[Action::Silence(Ordinal(0)), Edit][..], &turns(4), &[Pass(0)]].concat();
+    let look = [&[Action::Silence(Ordinal(0)), Edit][..], &turns(3), &[Pass(0)]].concat();
     slices::silence().holds_after(&[&look[..], &[Action::Kill(Ordinal(1)), Step(0)]].concat());
 }
 

@@ -7,7 +7,9 @@
 //! Does not say: anything of DNS, probes, full volumes, how long things take, or what an entry holds.
 
 mod actions;
+mod acts;
 pub mod apply;
+pub mod beside;
 pub mod care;
 mod certificates;
 mod etcd;
@@ -22,13 +24,14 @@ use std::hash::Hash;
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::observation::{
     Age, Alarm, Audit, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation,
-    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template,
-    Version, Volume,
+    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Target,
+    Template, Version, Volume,
 };
 use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
+pub use beside::{Beside, Policy, Secret};
 pub use care::Data;
 use certificates::{Keyring, Trusted};
 pub use faults::Faults;
@@ -51,8 +54,9 @@ pub struct World {
     pub operators: Vec<Operator>,
     /// What has begun so lately that a deadline lies ahead.
     pub fresh: Fresh,
-    /// Whether a leader was told to hand over and it came to nothing, or there was time enough for it, since it leads.
-    pub hand_over_failed: bool,
+    /// The member that was told to hand over before it is removed, where that came to nothing or it had time enough for it
+    /// while that was under way.
+    pub kept_leading: Option<MemberId>,
     /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else
     /// happens.
     pub is_prompt: bool,
@@ -67,6 +71,8 @@ pub struct World {
     pub counts_data: bool,
     /// What that found last, of the members of now.
     pub audit: Option<Audit>,
+    /// What only some slices look at.
+    pub beside: Beside,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
 }
@@ -84,6 +90,19 @@ pub enum Edit {
         volumes: bool,
     },
     Recover(Option<RecoveryRequest>),
+    /// The size of volumes.
+    Size(u64),
+    /// What the Secret has for root.
+    Password(Secret),
+    /// That authentication is off, behind the operator's back.
+    AuthOff,
+    /// That deleting is refused.
+    Protect(bool),
+    /// A spec that the gate would refuse, or not.
+    Valid(bool),
+    AllowDowngrade(bool),
+    /// What the API server is to refuse.
+    Policy(Option<Policy>),
 }
 
 /// What the API server has.
@@ -117,6 +136,8 @@ pub struct Place {
     pub has_forced: bool,
     /// Whether etcd votes and answers neither operators nor its kubelet.
     pub is_silent: bool,
+    /// Whether etcd answers the operator and its kubelet, and no other member hears it.
+    pub is_cut_off: bool,
 }
 
 /// A volume, and what is on it.
@@ -142,8 +163,8 @@ pub struct Etcd {
     pub acknowledged: u64,
     /// The alarms that are armed.
     pub alarms: Vec<Alarm>,
-    /// Whether old revisions have been dropped since a database was full.
-    pub is_compacted: bool,
+    /// The revision up to which older ones were dropped since a database was full.
+    pub compacted: u64,
     /// The minor that members were let go down to.
     pub downgrade: Option<Minor>,
 }
@@ -201,6 +222,18 @@ pub enum Action {
     Silence(Ordinal),
     /// It answers again.
     Answer(Ordinal),
+    /// A member hears no other one any more, and answers.
+    CutOff(Ordinal),
+    /// It hears the others again.
+    Mend(Ordinal),
+    /// Another owner makes an object of one of our names.
+    Take(Object),
+    /// That one is deleted.
+    Free,
+    /// Much of each database comes to be free.
+    Loosen,
+    /// A backup is done, or fails.
+    BackUp(bool),
     /// The Secret of the authority is deleted.
     LoseAuthority,
     /// The data of a member come to differ from the others'.
@@ -227,6 +260,8 @@ pub enum Object {
     StatefulSet,
     Services,
     Budget,
+    /// It is deleted by another action.
+    Config,
 }
 
 /// What a reconciliation could not read.
@@ -238,6 +273,8 @@ pub enum Unread {
     Config,
     Members,
     Status(Ordinal),
+    /// Another cluster's member answers in the place of one.
+    Stranger(Ordinal),
 }
 
 /// What becomes of a pod and its volume.
@@ -253,6 +290,8 @@ pub enum Kubelet {
     Show,
     /// The guard lets etcd start, or says why not.
     Start,
+    /// What drives a volume lets it grow to what its claim asks for.
+    Expand,
 }
 
 impl World {
@@ -267,13 +306,14 @@ impl World {
             etcd: Etcd::default(),
             operators: vec![Operator::default()],
             fresh: Fresh::default(),
-            hand_over_failed: false,
+            kept_leading: None,
             is_prompt: false,
             counts_lag: false,
             counts_service: false,
             empties_config: false,
             counts_data: false,
             audit: None,
+            beside: Beside::default(),
             broken: None,
         }
     }
@@ -298,125 +338,6 @@ impl World {
         settled
     }
 
-    /// Whether there is something for an action to act on, as far as that is seen at once.
-    fn may(&self, action: &Action) -> bool {
-        let is_up = |ordinal| {
-            self.objects.pods.get(ordinal).is_some_and(|place: &Place| place.pod.phase == PodPhase::Up)
-        };
-        let is_idle = |operator: &usize| self.operators[*operator].rest.is_empty();
-        let is_there = match action {
-            Action::Pass(operator) | Action::Blind(operator, _) => is_idle(operator),
-            Action::Step(operator) | Action::Unheard(operator) | Action::Crash(operator) => {
-                !is_idle(operator)
-            }
-            Action::Node(ordinal, does) => self.is_due(*ordinal, *does),
-            Action::CatchUp(member) => self.is_behind(*member),
-            Action::Kill(ordinal) => is_up(ordinal),
-            Action::Silence(ordinal) => is_up(ordinal) && !self.is_silent(*ordinal),
-            Action::Answer(ordinal) => self.is_silent(*ordinal),
-            Action::Tick => self.has_deadlines(),
-            Action::LoseConfig => self.objects.config.is_some(),
-            Action::LoseObject(Object::StatefulSet) => self.objects.set.is_some(),
-            Action::LoseObject(Object::Services) => self.objects.has_services,
-            Action::LoseObject(Object::Budget) => self.objects.budget.is_some(),
-            Action::LoseLabel(ordinal) => {
-                self.objects.pods.get(ordinal).is_some_and(|place| place.pod.role.is_some())
-            }
-            Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
-            Action::Compare => self.counts_data,
-            Action::Agree => self.desired.allows_downgrade,
-            Action::Elect(_)
-            | Action::Evict(_)
-            | Action::Corrupt(_)
-            | Action::Suspect(_)
-            | Action::Fill
-            | Action::Lose(_)
-            | Action::DeleteClaim(_)
-            | Action::Write(_)
-            | Action::Edit => true,
-        };
-        is_there && !self.is_spent(action)
-    }
-
-    fn act(&mut self, before: &Self, action: &Action, hand: Hand) -> Option<()> {
-        if let Some(left) = self.faults.of(action, before) {
-            *left -= 1;
-        }
-        match action {
-            Action::Pass(operator) => self.pass(*operator, None, hand),
-            Action::Blind(operator, unread) => self.pass(*operator, Some(*unread), hand),
-            Action::Step(operator) => {
-                if !self.step(before, *operator, hand)? {
-                    self.operators[*operator].rest.clear();
-                }
-                Some(())
-            }
-            Action::Unheard(operator) => {
-                self.step(before, *operator, hand)?.then_some(())?;
-                self.operators[*operator].rest.clear();
-                Some(())
-            }
-            Action::Crash(operator) => {
-                self.operators[*operator].rest.clear();
-                Some(())
-            }
-            Action::Node(ordinal, kubelet) => self.kubelet(*ordinal, *kubelet),
-            Action::CatchUp(member) => self.catch_up(*member),
-            Action::Elect(member) => self.elect(*member),
-            Action::Kill(ordinal) => self.kill(*ordinal),
-            Action::Evict(ordinal) => self.evict(*ordinal),
-            Action::Lose(ordinal) => self.lose(*ordinal),
-            Action::DeleteClaim(ordinal) => self.delete_claim(*ordinal),
-            Action::LoseConfig => self.lose_config(),
-            Action::LoseObject(object) => self.lose_object(*object),
-            Action::LoseLabel(ordinal) => {
-                self.objects.pods.get_mut(ordinal)?.pod.role = None;
-                Some(())
-            }
-            Action::Silence(ordinal) | Action::Answer(ordinal) => {
-                let place = self.objects.pods.get_mut(ordinal)?;
-                place.is_silent = !place.is_silent;
-                Some(())
-            }
-            Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
-            Action::Corrupt(_) | Action::Suspect(_) | Action::Compare | Action::Fill | Action::Agree => {
-                self.care(action)
-            }
-            Action::Write(majority) => {
-                let majority = self.majorities().into_iter().nth(*majority)?;
-                self.commit(&majority);
-                self.etcd.acknowledged = self.etcd.index;
-                Some(())
-            }
-            Action::Edit => {
-                let edit = (!self.edits.is_empty()).then(|| self.edits.remove(0))?;
-                self.ask_for(edit);
-                Some(())
-            }
-            Action::Tick => {
-                self.tick();
-                Some(())
-            }
-        }
-    }
-
-    fn ask_for(&mut self, edit: Edit) {
-        match edit {
-            Edit::Replicas(replicas) => {
-                self.desired.replicas = replicas;
-                self.most_asked = self.most_asked.max(replicas);
-            }
-            Edit::Version(version) => self.desired.template.version = version,
-            Edit::Revision => self.desired.template.revision += 1,
-            Edit::Pause(is_paused) => self.desired.is_paused = is_paused,
-            Edit::Delete { volumes } => {
-                self.desired.is_deleting = true;
-                self.desired.deletes_volumes = volumes;
-            }
-            Edit::Recover(request) => self.desired.recovery = request,
-        }
-    }
-
     /// What pods are to be made from follows from whom they are to trust.
     fn follow_trust(&mut self) {
         if let Some(keyring) = &self.objects.keyring {
@@ -436,28 +357,45 @@ impl World {
         // What is fresh about nothing is not looked at.
         self.fresh.operation &= operation(self).is_some();
         self.fresh.quorum_loss &= !self.seems_led();
-        // A leader that comes back within the time that it had to hand over in is not asked for longer.
-        let is_same = self.etcd.leader == before.etcd.leader || operation(self) == operation(before);
-        self.hand_over_failed &= is_same && operation(self).is_some();
+        // A leader that comes back within the time that it had to hand over in is not asked for longer; another one is.
+        let about = |world: &Self| operation(world).map(|operation| (operation.kind, operation.target));
+        if about(self) != about(before) {
+            self.kept_leading = None;
+        }
     }
 
     fn has_deadlines(&self) -> bool {
         self.fresh != Fresh::default()
             || self.objects.keyring.as_ref().is_some_and(Keyring::has_deadlines)
             || self.objects.pods.values().any(Place::is_slow)
+            || self.beside.has_deadlines()
+            || self.objects.volumes.values().any(Disk::is_worn)
     }
 
     fn tick(&mut self) {
-        let operation = self.objects.record.operation;
-        let is_over = operation.is_some_and(|operation| operation.phase == Phase::MovingLeader);
-        self.hand_over_failed |= is_over && self.fresh.operation;
+        let moving = self.objects.record.operation.filter(|operation| operation.phase == Phase::MovingLeader);
+        if let Some(Target::Member(ordinal)) = moving.filter(|_| self.fresh.operation).map(|one| one.target) {
+            let mut members = self.etcd.members.iter();
+            self.kept_leading = members.find(|one| one.ordinal == Some(ordinal)).map(|one| one.id);
+        }
         self.fresh = Fresh::default();
         if let Some(keyring) = &mut self.objects.keyring {
             keyring.tick();
         }
+        self.beside.tick();
+        for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
+            data.was_defragmented = false;
+        }
         for place in self.objects.pods.values_mut().filter(|place| place.is_slow()) {
             place.pod.startup_age = Age::PastDeadline;
         }
+    }
+}
+
+impl Disk {
+    /// Whether a deadline lies ahead of its database.
+    fn is_worn(&self) -> bool {
+        self.data.is_some_and(|data| data.was_defragmented)
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// All that needs attention, the worst first.
     pub problems: Vec<Problem>,
-    /// Whether the spec is reached, so that its generation counts as observed.
+    /// Whether the spec is reached: volumes that have not grown yet are in the way of that, and not of Ready.
     pub is_reached: bool,
     /// Lowest version that a member runs.
     pub version: Option<Version>,
@@ -161,7 +161,8 @@ fn is_reached(cluster: &ClusterState, decision: &Decision) -> bool {
 /// Whether there are as many voters as are asked for, and their pods are made from what is asked for.
 fn is_at_target(cluster: &ClusterState) -> bool {
     u32::try_from(cluster.voter_count()) == Ok(cluster.desired.replicas)
-        && upgrade::target(cluster).is_some_and(|target| target == cluster.template())
+        && upgrade::target(cluster)
+            .is_some_and(|target| target == cluster.template() && !upgrade::is_outdated(cluster, target))
 }
 
 const fn finding(about: &'static str, state: State, reason: &'static str) -> Finding {

@@ -89,7 +89,9 @@ fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     if let Some((ordinal, pod)) =
         outdated.iter().rev().find(|(ordinal, pod)| is_stuck(cluster, *ordinal, pod))
     {
-        return remake(cluster, *ordinal, pod, target, operation(Phase::Rolling));
+        // It serves no client: what the others have is compared before the first one of them.
+        let phase = if has_begun(cluster) { Phase::Rolling } else { Phase::Preparing };
+        return remake(cluster, *ordinal, pod, target, operation(phase));
     }
     if outdated.is_empty() {
         // The next minor, and everything else, waits until the members have agreed on this one.
@@ -135,17 +137,21 @@ pub fn apply_again(cluster: &ClusterState) -> Option<Action> {
 /// with the others', and does not start where they differ: by then one fewer is left that serves.
 pub fn uncompared(cluster: &ClusterState) -> Option<BlockedReason> {
     let target = target(cluster)?;
-    let has_begun = cluster.seen.record.operation.is_some_and(|operation| {
-        let rolls = matches!(operation.kind, OperationKind::Upgrade | OperationKind::Restart);
-        rolls && operation.phase != Phase::Preparing
-    });
-    let is_due = !has_begun
+    let is_due = !has_begun(cluster)
         && !cluster.seen.comparison_age.is_fresh()
         && cluster.voter_count() > 1
         && cluster.stateful_set().is_some_and(|set| set.template == target)
-        && !outdated(cluster, target).is_empty()
+        && is_outdated(cluster, target)
         && preconditions::hold(cluster);
     is_due.then_some(BlockedReason::Uncompared)
+}
+
+/// Whether members that serve have been restarted, or are about to be.
+fn has_begun(cluster: &ClusterState) -> bool {
+    cluster.seen.record.operation.is_some_and(|operation| {
+        let rolls = matches!(operation.kind, OperationKind::Upgrade | OperationKind::Restart);
+        rolls && operation.phase != Phase::Preparing
+    })
 }
 
 /// Whether this is about the version or about the rest of the template.
@@ -175,6 +181,11 @@ fn may_move(cluster: &ClusterState, target: Template) -> bool {
 fn is_turned_round(cluster: &ClusterState, version: Version) -> bool {
     let mut pods = cluster.seen.pods.elements();
     pods.any(|(ordinal, pod)| pod.template.version == version && cluster.is_healthy(ordinal))
+}
+
+/// Whether a member's pod was made from something else.
+pub fn is_outdated(cluster: &ClusterState, target: Template) -> bool {
+    !outdated(cluster, target).is_empty()
 }
 
 /// The members' pods that were made from something else, by ordinal.

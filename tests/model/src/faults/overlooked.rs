@@ -5,7 +5,7 @@ use gatehouse::kinds::etcdcluster::observation::{
     Fact, Membership, Observation, PodPhase, RecoveryPhase, Role,
 };
 
-use super::{Fault, deletes};
+use super::{Fault, beside, deletes};
 
 /// What it takes what it read for.
 pub fn look(fault: Fault, seen: &mut Observation) {
@@ -47,7 +47,7 @@ pub fn look(fault: Fault, seen: &mut Observation) {
                 }
             }
         }
-        _ => {}
+        other => beside::look(other, seen),
     }
 }
 

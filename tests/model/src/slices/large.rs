@@ -20,6 +20,11 @@ const MUCH: Faults = Faults {
     corruptions: 0,
     suspicions: 0,
     fills: 0,
+    loosenings: 0,
+    cuts: 0,
+    names: 0,
+    strangers: 0,
+    failed_backups: 0,
 };
 
 pub fn growth() -> Slice {

@@ -21,6 +21,10 @@ impl kit::explore::World for World {
                     [Unread::StatefulSet, Unread::Pods, Unread::Volumes, Unread::Config, Unread::Members];
                 let blind = unread.into_iter().chain(statuses).map(|what| Action::Blind(at, what));
                 actions.extend(once(Action::Pass(at)).chain(blind));
+                if faults.strangers > 0 {
+                    let strangers = self.objects.pods.keys().map(|ordinal| Unread::Stranger(*ordinal));
+                    actions.extend(strangers.map(|what| Action::Blind(at, what)));
+                }
             } else {
                 actions.extend([Action::Step(at), Action::Unheard(at), Action::Crash(at)]);
             }
@@ -59,6 +63,7 @@ impl kit::explore::World for World {
         if faults.fills > 0 {
             actions.push(Action::Fill);
         }
+        actions.extend(self.beside());
         if self.leads() {
             actions.extend(self.voters().map(|voter| Action::Elect(voter.id)));
         }
@@ -124,15 +129,40 @@ impl kit::explore::World for World {
             Action::Blind(operator, unread) => format!("Action::Blind({operator}, Unread::{unread:?})"),
             Action::Node(ordinal, does) => format!("Action::Node({ordinal:?}, Kubelet::{does:?})"),
             Action::LoseObject(object) => format!("Action::LoseObject(Object::{object:?})"),
+            Action::Take(object) => format!("Action::Take(Object::{object:?})"),
             other => format!("Action::{other:?}"),
         }
     }
 }
 
 impl World {
+    /// What only some slices look at.
+    fn beside(&self) -> Vec<Action> {
+        let faults = self.faults;
+        let mut actions = Vec::new();
+        if faults.loosenings > 0 {
+            actions.push(Action::Loosen);
+        }
+        if faults.cuts > 0 {
+            actions.extend(self.ordinals().into_iter().map(Action::CutOff));
+        }
+        if faults.names > 0 {
+            let objects = [Object::StatefulSet, Object::Services, Object::Budget, Object::Config];
+            actions.extend(objects.map(Action::Take));
+        }
+        if self.beside.taken.is_some() {
+            actions.push(Action::Free);
+        }
+        if faults.failed_backups > 0 {
+            actions.push(Action::BackUp(false));
+        }
+        actions
+    }
+
     /// What everybody but the operator does by itself.
     fn environment(&self) -> Vec<Action> {
-        let kubelet = [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show, Kubelet::Start];
+        let kubelet =
+            [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show, Kubelet::Start, Kubelet::Expand];
         let places =
             self.ordinals().into_iter().flat_map(|ordinal| kubelet.map(|does| Action::Node(ordinal, does)));
         let members = self.etcd.members.iter();
@@ -140,7 +170,9 @@ impl World {
         let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
         let heard = self.objects.pods.iter().filter(|(_, place)| place.is_silent);
         let heard = heard.map(|(ordinal, _)| Action::Answer(*ordinal));
-        let agreed = [Action::Agree, Action::Compare];
+        let cut_off = self.objects.pods.iter().filter(|(_, place)| place.is_cut_off);
+        let heard = heard.chain(cut_off.map(|(ordinal, _)| Action::Mend(*ordinal)));
+        let agreed = [Action::Agree, Action::Compare, Action::BackUp(true)];
         let caught_up = members.map(|member| Action::CatchUp(member.id));
         places.chain(elected).chain(caught_up).chain(heard).chain(agreed).collect()
     }

@@ -2,7 +2,7 @@
 //! server and etcd refuse.
 
 use gatehouse::kinds::etcdcluster::actions::{MembershipGuard, Precondition};
-use gatehouse::kinds::etcdcluster::observation::{Fact, Membership, OperationKind};
+use gatehouse::kinds::etcdcluster::observation::{Backup, Fact, Membership, OperationKind};
 
 use super::*;
 use crate::faults::Hand;
@@ -16,7 +16,11 @@ impl World {
             return None;
         }
         let effect = rest.remove(0);
-        let is_done = !self.ends_another_claim(&effect, operator)
+        let is_refused = self.beside.is_refused(&effect);
+        self.beside.remember(&effect, is_refused);
+        let is_done = !is_refused
+            && !self.is_taken(&effect)
+            && !self.ends_another_claim(&effect, operator)
             && hand.apply(self, &effect).unwrap_or_else(|| self.apply(&effect, hand));
         if is_done {
             self.judge_effect(before, &effect);
@@ -60,7 +64,7 @@ impl World {
                 let live = self.objects.set.as_ref().map(|set| seen(&set.handle, set));
                 let (handle, owner) = (identity("set"), Owner::Ours);
                 let (replicas, template) = (*replicas, *template);
-                let labels_voters = self.objects.record.cluster_id.is_some()
+                let labels_voters = self.objects.record.cluster_id.is_some() && self.admits()
                     || hand.keeps_no_record() && self.leads()
                     || self.objects.set.as_ref().is_some_and(|set| set.labels_voters);
                 let has_our_guard = true;
@@ -120,9 +124,12 @@ impl World {
             Effect::RetainVolume { volume, ordinal } => self.volume(volume, *ordinal).is_some_and(|found| {
                 std::mem::replace(&mut found.is_retained, Fact::Known(true)) != Fact::Unknown
             }),
-            Effect::ResizeVolume { volume, ordinal, size } => self
-                .volume(volume, *ordinal)
-                .is_some_and(|found| std::mem::replace(&mut found.size, *size) > 0),
+            Effect::ResizeVolume { volume, ordinal, size } => {
+                self.volume(volume, *ordinal).is_some_and(|found| {
+                    found.capacity.get_or_insert(found.size);
+                    std::mem::replace(&mut found.size, *size) > 0
+                })
+            }
             Effect::DeleteVolume { volume, ordinal, membership, keeps_data } => {
                 let agrees = match membership {
                     Some(guard) => self.agrees(guard, hand),
@@ -176,11 +183,13 @@ impl World {
             }
             Effect::MoveLeader { membership, from, to } => {
                 let is_done = self.agrees(membership, hand) && self.move_leader(*from, *to);
-                self.hand_over_failed |= !is_done;
+                if !is_done {
+                    self.kept_leading = Some(*from);
+                }
                 is_done
             }
             Effect::AlarmDisarm { alarm, .. } => self.disarm(*alarm),
-            Effect::Compact { .. } => self.compact(),
+            Effect::Compact { revision, .. } => self.compact(*revision),
             Effect::Defragment { member, .. } => self.defragment(*member),
             Effect::DowngradeEnable { membership, target } => {
                 self.agrees(membership, hand) && self.allow_downgrade(*target)
@@ -190,6 +199,13 @@ impl World {
                 self.etcd.downgrade = self.etcd.downgrade.filter(|_| !leads);
                 leads
             }
+            Effect::AuthEnable { secret, .. } => self.enable_auth(secret.as_ref()),
+            Effect::SetRootPassword { secret, .. } => self.set_password(secret),
+            Effect::StartBackup { .. } => {
+                self.beside.backup = Some(Backup::Running);
+                true
+            }
+            Effect::AppendEntries { .. } => self.append(),
             // Of what is cared for beside: it is done, and changes nothing that is modelled.
             _ => true,
         }

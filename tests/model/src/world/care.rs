@@ -20,13 +20,15 @@ pub struct Data {
     /// Whether they differ from what all members have agreed on.
     pub is_corrupt: bool,
     pub database: Database,
+    /// Whether free space was given back lately.
+    pub was_defragmented: bool,
 }
 
 impl Data {
     /// Data that are sound.
     pub fn new(cluster: ClusterId, member: MemberId, index: u64) -> Self {
-        let database = Database::default();
-        Self { cluster, member, index, is_left_out: false, is_corrupt: false, database }
+        let (database, was_defragmented) = (Database::default(), false);
+        Self { cluster, member, index, is_left_out: false, is_corrupt: false, database, was_defragmented }
     }
 }
 
@@ -43,6 +45,10 @@ pub enum Database {
     Full,
     /// It has reached its quota, and little of it is in use.
     Loose,
+    /// It is far from its quota, and much of it is free.
+    Spare,
+    /// The same of one so small that nothing is won.
+    Slight,
 }
 
 impl Database {
@@ -53,6 +59,8 @@ impl Database {
             Self::Small => (LITTLE, LITTLE, QUOTA),
             Self::Full => (QUOTA, QUOTA, QUOTA),
             Self::Loose => (QUOTA, LITTLE, QUOTA),
+            Self::Spare => (QUOTA / 4, LITTLE, QUOTA),
+            Self::Slight => (32 * LITTLE, LITTLE, QUOTA),
         }
     }
 }
@@ -65,6 +73,7 @@ impl World {
             Action::Suspect(member) => self.suspect(*member),
             Action::Compare => self.compare(),
             Action::Fill => self.fill(),
+            Action::Loosen => self.loosen(),
             Action::Agree => self.agree(),
             _ => None,
         }
@@ -89,8 +98,16 @@ impl World {
 
     /// Operators compare the data of all voters.
     fn compare(&mut self) -> Option<()> {
-        let found = self.comparison().filter(|_| self.counts_data)?;
-        (self.audit.replace(found.clone()) != Some(found)).then_some(())
+        let found = self.comparison().filter(|_| self.counts_data && self.may_compare())?;
+        let was_old = std::mem::take(&mut self.beside.comparison_is_old);
+        (was_old || self.audit.as_ref() != Some(&found)).then_some(())?;
+        self.audit = Some(found);
+        Some(())
+    }
+
+    /// Whether the operator takes the cluster to be at rest, and has members asked for what costs them time.
+    fn may_compare(&self) -> bool {
+        self.planned(None, Hand::default()).1.is_at_rest() && !self.desired.is_paused
     }
 
     fn comparison(&self) -> Option<Audit> {
@@ -118,17 +135,31 @@ impl World {
     fn fill(&mut self) -> Option<()> {
         let leader = self.etcd.leader.filter(|_| self.leads() && !self.has_alarm(AlarmKind::NoSpace))?;
         self.etcd.alarms.push(Alarm { member: leader, kind: AlarmKind::NoSpace });
-        self.etcd.is_compacted = false;
+        self.etcd.compacted = 100;
         for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
             data.database = Database::Full;
         }
         Some(())
     }
 
-    pub fn compact(&mut self) -> bool {
-        self.etcd.is_compacted |= self.leads();
+    /// Clients delete much of what they had, and its history goes: where little was there, little is free.
+    fn loosen(&mut self) -> Option<()> {
+        let disks = self.objects.volumes.iter_mut();
+        let small = disks.filter_map(|(ordinal, disk)| {
+            let data = disk.data.as_mut().filter(|data| data.database == Database::Small)?;
+            data.database = if ordinal.0 == 0 { Database::Slight } else { Database::Spare };
+            Some(())
+        });
+        (small.count() > 0).then_some(())
+    }
+
+    pub fn compact(&mut self, revision: u64) -> bool {
+        if self.leads() {
+            self.etcd.compacted = self.etcd.compacted.max(revision);
+        }
+        let makes_room = self.has_dropped_enough();
         for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
-            if self.etcd.is_compacted && data.database == Database::Full {
+            if makes_room && data.database == Database::Full {
                 data.database = Database::Loose;
             }
         }
@@ -139,9 +170,10 @@ impl World {
         let ordinal = self.member(id).filter(|member| self.runs(member)).and_then(|member| member.ordinal);
         let disk = ordinal.and_then(|ordinal| self.objects.volumes.get_mut(&ordinal));
         let Some(data) = disk.and_then(|disk| disk.data.as_mut()) else { return false };
-        if data.database == Database::Loose {
+        if matches!(data.database, Database::Loose | Database::Spare | Database::Slight) {
             data.database = Database::Small;
         }
+        data.was_defragmented = self.desired.defragments_at.is_some();
         true
     }
 
@@ -153,7 +185,7 @@ impl World {
 
     /// Revisions, which are asked for where a database is full.
     pub fn keyspace(&self) -> Fact<Keyspace> {
-        let compact_revision = if self.etcd.is_compacted { 4000 } else { 100 };
+        let compact_revision = self.etcd.compacted;
         let is_asked = self.is_heard() && self.has_alarm(AlarmKind::NoSpace);
         if is_asked { Fact::Known(Keyspace { revision: 5000, compact_revision }) } else { Fact::Unknown }
     }
@@ -184,6 +216,16 @@ impl World {
             Some(_) => {}
             None => self.etcd.version = self.etcd.version.max(least),
         }
+    }
+
+    /// Whether so much of the history was dropped that there is room.
+    pub fn has_dropped_enough(&self) -> bool {
+        self.etcd.compacted >= self.beside.room_at.max(4000)
+    }
+
+    /// How much the first step of a compaction that makes room drops.
+    pub fn enough_dropped(&self) -> u64 {
+        [4000, 4900, 4990].into_iter().find(|revision| *revision >= self.beside.room_at).unwrap_or(5000)
     }
 
     /// The databases of other voters.

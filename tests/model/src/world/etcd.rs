@@ -23,10 +23,11 @@ impl World {
         disk.data.as_ref().filter(|data| data.member == member.id && data.cluster == self.cluster())
     }
 
-    /// Whether the process of a member runs.
+    /// Whether the process of a member runs, and the others hear it.
     pub fn runs(&self, member: &Member) -> bool {
         let place = member.ordinal.and_then(|ordinal| self.objects.pods.get(&ordinal));
-        place.is_some_and(|place| place.pod.phase == PodPhase::Up) && self.data(member).is_some()
+        let takes_part = place.is_some_and(|place| place.pod.phase == PodPhase::Up && !place.is_cut_off);
+        takes_part && self.data(member).is_some()
     }
 
     /// The members that run.

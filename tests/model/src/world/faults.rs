@@ -1,6 +1,6 @@
 //! What may go wrong, and how often.
 
-use super::{Action, World};
+use super::{Action, Unread, World};
 
 /// How often each thing may go wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +39,16 @@ pub struct Faults {
     pub suspicions: u8,
     /// Databases come to be full.
     pub fills: u8,
+    /// Much of each database comes to be free.
+    pub loosenings: u8,
+    /// A member hears no other one.
+    pub cuts: u8,
+    /// Another owner makes an object of one of our names.
+    pub names: u8,
+    /// A member of another cluster answers in the place of one of ours.
+    pub strangers: u8,
+    /// A backup fails.
+    pub failed_backups: u8,
 }
 
 impl Faults {
@@ -46,6 +56,7 @@ impl Faults {
     /// member leads.
     pub fn of(&mut self, action: &Action, world: &World) -> Option<&mut u8> {
         match action {
+            Action::Blind(_, Unread::Stranger(_)) => Some(&mut self.strangers),
             Action::Blind(..) => Some(&mut self.blind),
             Action::Unheard(_) => Some(&mut self.lost_answers),
             Action::Crash(_) => Some(&mut self.crashes),
@@ -62,12 +73,19 @@ impl Faults {
             Action::Corrupt(_) => Some(&mut self.corruptions),
             Action::Suspect(_) => Some(&mut self.suspicions),
             Action::Fill => Some(&mut self.fills),
+            Action::Loosen => Some(&mut self.loosenings),
+            Action::CutOff(_) => Some(&mut self.cuts),
+            Action::Take(_) => Some(&mut self.names),
+            Action::BackUp(false) => Some(&mut self.failed_backups),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)
             | Action::Step(_)
             | Action::Node(..)
             | Action::CatchUp(_)
             | Action::Answer(_)
+            | Action::Mend(_)
+            | Action::Free
+            | Action::BackUp(true)
             | Action::Compare
             | Action::Agree
             | Action::Edit

@@ -10,11 +10,21 @@ impl World {
             return None;
         }
         match does {
-            Kubelet::End => self.objects.pods.remove(&ordinal).map(drop),
+            Kubelet::End => {
+                if self.desired.is_in_memory {
+                    self.objects.volumes.remove(&ordinal);
+                }
+                self.objects.pods.remove(&ordinal).map(drop)
+            }
             Kubelet::Release => self.objects.volumes.remove(&ordinal).map(drop),
             Kubelet::Make => self.make(ordinal),
             Kubelet::Show => self.show(ordinal),
             Kubelet::Start => self.start(ordinal),
+            Kubelet::Expand => {
+                let volume = &mut self.objects.volumes.get_mut(&ordinal)?.volume;
+                volume.capacity = Some(volume.size);
+                Some(())
+            }
         }
     }
 
@@ -29,6 +39,9 @@ impl World {
             Kubelet::Show => place.is_some_and(|place| {
                 place.pod.phase == PodPhase::Waiting && place.told.as_ref() != self.entry(ordinal)
             }),
+            Kubelet::Expand => {
+                self.objects.volumes.get(&ordinal).is_some_and(|disk| disk.volume.is_growing())
+            }
             Kubelet::Start => place.is_some_and(|place| {
                 !place.pod.is_deleting && matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting)
             }),
@@ -67,11 +80,15 @@ impl World {
 
     fn make(&mut self, ordinal: Ordinal) -> Option<()> {
         let template = self.objects.set.as_ref()?.template;
-        if !self.objects.volumes.contains_key(&ordinal) {
+        if !self.desired.is_in_memory && !self.objects.volumes.contains_key(&ordinal) {
             self.leave_volume(ordinal);
         }
+        let handle = self.next_identity("p");
+        if self.desired.is_in_memory {
+            self.leave_memory(ordinal, handle.clone());
+        }
         let pod = Pod {
-            handle: self.next_identity("p"),
+            handle,
             owner: Owner::Ours,
             template,
             phase: PodPhase::Waiting,
@@ -82,7 +99,15 @@ impl World {
         let told = self.entry(ordinal).cloned();
         self.objects.pods.insert(
             ordinal,
-            Place { pod, told, pass: None, trusts: Trusted::new(), has_forced: false, is_silent: false },
+            Place {
+                pod,
+                told,
+                pass: None,
+                trusts: Trusted::new(),
+                has_forced: false,
+                is_silent: false,
+                is_cut_off: false,
+            },
         );
         Some(())
     }
@@ -101,6 +126,16 @@ impl World {
             is_set_aside: false,
         };
         self.objects.volumes.insert(ordinal, Disk { volume, data: None });
+    }
+
+    /// What a pod has in memory: it is there as long as the pod.
+    fn leave_memory(&mut self, ordinal: Ordinal, handle: Handle) {
+        self.leave_volume(ordinal);
+        let disk = self.objects.volumes.get_mut(&ordinal);
+        if let Some(volume) = disk.map(|disk| &mut disk.volume) {
+            let (is_expandable, is_retained) = (Fact::Absent, Fact::Absent);
+            *volume = Volume { handle, size: 0, is_expandable, is_retained, ..volume.clone() };
+        }
     }
 
     fn entry(&self, ordinal: Ordinal) -> Option<&ConfigEntry> {
@@ -128,8 +163,15 @@ impl World {
         place.trusts = trusts;
         if phase == PodPhase::Up {
             place.pod.startup_age = Age::Fresh;
-            if place.pod.template.version.minor < self.etcd.version {
+            let minor = place.pod.template.version.minor;
+            if minor < self.etcd.version {
                 self.breaks(Rule::RunsTooOld);
+            }
+            let crosses = minor >= 7 && self.etcd.version < 7;
+            let member =
+                self.objects.volumes.get(&ordinal).and_then(|disk| disk.data).map(|data| data.member);
+            if crosses && !member.is_some_and(|member| self.has_saved_snapshot(member)) {
+                self.breaks(Rule::LogUnreadable);
             }
             self.agree_on_version();
         }
@@ -236,6 +278,7 @@ impl World {
             Object::StatefulSet => self.objects.set.take().map(drop),
             Object::Services => std::mem::take(&mut self.objects.has_services).then_some(()),
             Object::Budget => self.objects.budget.take().map(drop),
+            Object::Config => self.objects.config.take().map(drop),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use gatehouse::kinds::etcdcluster::observation::{
-    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation, Refusals,
+    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
 };
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use kit::explore::fingerprint;
@@ -18,6 +18,9 @@ fn entries(rank: u64) -> u64 {
     rank * 1_000_000
 }
 
+/// Another cluster, and a member of it.
+const STRANGER: (ClusterId, MemberId) = (ClusterId(0xbad), MemberId(99));
+
 impl World {
     /// What a reconciliation reads now, all at once.
     pub fn observe(&self, unread: Option<Unread>) -> Observation {
@@ -26,18 +29,20 @@ impl World {
         let agreed = |known: bool| if known { Fact::Known(list.clone()) } else { Fact::Unknown };
         let age = |is_fresh| if is_fresh { Age::Fresh } else { Age::PastDeadline };
         let statuses = self.statuses(unread);
+        let stranger = stranger(unread, &statuses);
         Observation {
             record: self.objects.record.clone(),
             operation_age: age(self.fresh.operation),
             health_age: age(self.fresh.health),
             quorum_loss_age: age(self.fresh.quorum_loss || self.seems_led()),
             replacement_age: age(self.fresh.replacement),
-            comparison_age: Age::Fresh,
-            services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
+            comparison_age: age(!self.beside.comparison_is_old),
+            services: self.services(),
             certificates: self.objects.keyring.as_ref().map_or(Certificates::Valid, Keyring::state),
             certificate_secrets: self.objects.keyring.as_ref().map(Keyring::facts),
             stateful_set: match self.objects.set.clone() {
                 _ if unread == Some(Unread::StatefulSet) => Fact::Unknown,
+                _ if self.beside.taken == Some(Object::StatefulSet) => Fact::Known(self.of_another()),
                 Some(set) => Fact::Known(StatefulSet { handle: seen(&set.handle, &set), ..set }),
                 None => Fact::Absent,
             },
@@ -48,47 +53,79 @@ impl World {
                     owner: Owner::Ours,
                     entries: entries.clone(),
                 }),
+                None if self.beside.taken == Some(Object::Config) => Fact::Known(Config {
+                    handle: identity("another"),
+                    owner: Owner::Foreign,
+                    entries: BTreeMap::new(),
+                }),
                 None => Fact::Absent,
             },
-            budget: self.objects.budget.map_or(Fact::Absent, |min_available| {
-                let handle = seen(&identity("budget"), &min_available);
-                Fact::Known(Budget { handle, owner: Owner::Ours, min_available, is_current: true })
-            }),
+            budget: self.budget(),
             pods: if unread == Some(Unread::Pods) { Fact::Unknown } else { Fact::Known(self.pods()) },
             volumes: if unread == Some(Unread::Volumes) {
                 Fact::Unknown
             } else {
                 Fact::Known(self.volumes())
             },
-            membership: agreed(quorum),
+            membership: stranger.unwrap_or_else(|| agreed(quorum)),
             remembered: self.objects.remembered.clone().unwrap_or_default(),
             last_membership: agreed(statuses.values().any(|status| status.known().is_some())),
             statuses,
             alarms: if quorum { Fact::Known(self.etcd.alarms.clone()) } else { Fact::Unknown },
             keyspace: self.keyspace(),
             cluster_version: if quorum { Fact::Known(self.etcd.version) } else { Fact::Unknown },
-            auth: Fact::Known(false),
-            root_password: Fact::Absent,
+            auth: self.auth(quorum),
+            root_password: self.root_password(quorum),
             audit: self.audit.clone().map_or(Fact::Unknown, Fact::Known),
             backup_schedule: Fact::Known(Found::Current),
-            backup: Fact::Absent,
+            backup: self.beside.backup.map_or(Fact::Absent, Fact::Known),
             has_finalizer: self.objects.has_finalizer,
-            refused: None,
-            refusals: Refusals::default(),
+            refused: self.beside.refused_write(),
+            refusals: self.beside.refusals,
         }
     }
 
+    fn services(&self) -> Fact<Found> {
+        Fact::Known(match self.beside.taken {
+            Some(Object::Services) => Found::Foreign,
+            _ if self.objects.has_services => Found::Current,
+            _ => Found::Outdated,
+        })
+    }
+
+    /// The StatefulSet of our name that another owner has.
+    fn of_another(&self) -> StatefulSet {
+        let (handle, owner, template) = (identity("another"), Owner::Foreign, self.desired.template);
+        StatefulSet { handle, owner, replicas: 1, template, has_our_guard: false, labels_voters: false }
+    }
+
+    fn budget(&self) -> Fact<Budget> {
+        if self.beside.taken == Some(Object::Budget) {
+            let (handle, owner) = (identity("another"), Owner::Foreign);
+            return Fact::Known(Budget { handle, owner, min_available: 0, is_current: false });
+        }
+        self.objects.budget.map_or(Fact::Absent, |min_available| {
+            let handle = seen(&identity("budget"), &min_available);
+            Fact::Known(Budget { handle, owner: Owner::Ours, min_available, is_current: true })
+        })
+    }
+
     fn pods(&self) -> BTreeMap<Ordinal, Pod> {
-        let pods = self.objects.pods.iter().map(|(ordinal, Place { pod, is_silent, .. })| {
-            let startup_age = if *is_silent { Age::PastDeadline } else { pod.startup_age };
+        let pods = self.objects.pods.iter().map(|(ordinal, Place { pod, is_silent, is_cut_off, .. })| {
+            let startup_age = if *is_silent || *is_cut_off { Age::PastDeadline } else { pod.startup_age };
             (*ordinal, Pod { handle: seen_pod(pod), startup_age, ..pod.clone() })
         });
         pods.collect()
     }
 
     fn volumes(&self) -> BTreeMap<Ordinal, Volume> {
+        let is_going = |ordinal: &Ordinal| {
+            let place = self.objects.pods.get(ordinal).filter(|_| self.desired.is_in_memory);
+            place.is_some_and(|place| place.pod.is_deleting)
+        };
         let volumes = self.objects.volumes.iter().map(|(ordinal, Disk { volume, .. })| {
-            (*ordinal, Volume { handle: seen(&volume.handle, volume), ..volume.clone() })
+            let is_deleting = volume.is_deleting || is_going(ordinal);
+            (*ordinal, Volume { handle: seen(&volume.handle, volume), is_deleting, ..volume.clone() })
         });
         volumes.collect()
     }
@@ -99,7 +136,10 @@ impl World {
             if unread == Some(Unread::Status(*ordinal)) || place.is_silent {
                 return Some((*ordinal, Fact::Unknown));
             }
-            let data = self.objects.volumes.get(ordinal)?.data?;
+            let mut data = self.objects.volumes.get(ordinal)?.data?;
+            if unread == Some(Unread::Stranger(*ordinal)) {
+                (data.cluster, data.member) = STRANGER;
+            }
             let version = place.pod.template.version;
             let is_learner = self.member(data.member).is_some_and(|member| member.is_learner);
             let storage = Fact::Known(self.etcd.version.min(version.minor));
@@ -109,7 +149,7 @@ impl World {
                 member_id: data.member,
                 version,
                 // A learner goes on naming the one that it last heard of.
-                leader: self.etcd.leader.filter(|_| is_learner || self.leads()),
+                leader: self.etcd.leader.filter(|_| is_learner || self.leads() && !place.is_cut_off),
                 is_learner,
                 has_errors: false,
                 raft_index: entries(data.index),
@@ -119,8 +159,8 @@ impl World {
                 quota,
                 storage_version: if version.minor >= 6 { storage } else { Fact::Absent },
                 downgrade_target: self.etcd.downgrade.map_or(Fact::Absent, Fact::Known),
-                has_saved_snapshot: Fact::Known(true),
-                defragmented: Age::PastDeadline,
+                has_saved_snapshot: Fact::Known(self.has_saved_snapshot(data.member)),
+                defragmented: if data.was_defragmented { Age::Fresh } else { Age::PastDeadline },
                 falls_behind: false,
             };
             Some((*ordinal, Fact::Known(status)))
@@ -148,14 +188,30 @@ impl World {
         self.judge_plan(&seen, &plan);
         let listed = || plan.summary.members.iter().filter_map(|member| Some((member.ordinal, member.id?)));
         let remembered = self.objects.remembered.as_ref().map(|_| listed().collect());
-        if plan.actions.is_empty() && self.broken.is_none() && remembered == self.objects.remembered {
+        let is_idle = plan.actions.is_empty() && self.beside.refused.is_none()
+            || self.beside.is_refused_again(&plan.actions);
+        if is_idle && self.broken.is_none() && remembered == self.objects.remembered {
             return None;
         }
+        self.beside.refused = None;
         self.objects.remembered = remembered;
         let going = if seen.volumes.is_unknown() { BTreeSet::new() } else { self.held_claims() };
         self.operators[operator] = Operator { rest: plan.actions.clone(), going };
         Some(())
     }
+}
+
+/// The list that a stranger gives, where it is the one that is asked.
+fn stranger(
+    unread: Option<Unread>,
+    statuses: &BTreeMap<Ordinal, Fact<MemberStatus>>,
+) -> Option<Fact<Membership>> {
+    let Some(Unread::Stranger(ordinal)) = unread else { return None };
+    let mut answers = statuses.iter().filter(|(_, status)| status.known().is_some());
+    let is_asked = answers.next().is_some_and(|(first, _)| *first == ordinal);
+    let (cluster_id, id) = STRANGER;
+    let alone = Member { id, ordinal: Some(ordinal), is_learner: false, is_started: true };
+    is_asked.then(|| Fact::Known(Membership { cluster_id, members: vec![alone] }))
 }
 
 thread_local! {

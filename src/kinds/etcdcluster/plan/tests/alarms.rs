@@ -194,7 +194,15 @@ fn data_are_compared_before_pods_are_restarted() {
     assert!(!plan.summary.is_reached);
     let mut failing = seen.clone();
     down(&mut failing, 1, PodPhase::Failing(Cause::Flags));
-    assert_ne!(planned(&desired, &failing).actions, [], "the way back waits for nothing");
+    let way_back = planned(&desired, &failing);
+    assert_ne!(way_back.actions, [], "the way back waits for nothing");
+    let back = Observation { record: way_back.record, ..seen.clone() };
+    let blocked = planned(&desired, &back).summary.blocked;
+    assert_eq!(
+        blocked,
+        Some(BlockedReason::Uncompared),
+        "one that was down says nothing of the others' data"
+    );
     seen.comparison_age = Age::Fresh;
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::WriteConfig { .. }]), "{plan:#?}");

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::recoveries::{request, with_two_down};
-use super::rules::{V3_6, down, planned, pod, rested, status};
+use super::rules::{V3_6, down, finding, planned, pod, rested, status};
 use super::sequences::is_settled;
 use super::world::World;
+use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
-use crate::kinds::etcdcluster::api::status::reason;
+use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, RefusedWrite, Template,
 };
@@ -320,6 +321,21 @@ fn a_cluster_grows_to_its_end_although_another_template_is_refused() {
     world.refuses = None;
     assert!(is_settled(&world.run()));
     assert!(world.pods.values().all(|process| process.pod.template == world.desired.template));
+}
+
+/// What was refused is applied after everything else, and no change is recorded for that before.
+#[test]
+fn members_are_not_called_ready_before_they_run_the_template_that_was_refused_once() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    if let Fact::Known(set) = &mut seen.stateful_set {
+        set.template = desired.template;
+    }
+    seen.health_age = Age::Fresh;
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.actions, [], "the members have to serve for a while before");
+    assert_eq!(finding(&plan, condition::READY), (State::False, reason::CHANGE_PENDING));
+    assert!(!plan.summary.is_reached);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{is_stuck, outdated};
+use super::{is_outdated, is_stuck};
 use crate::kinds::etcdcluster::api::versions;
 use crate::kinds::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Ordinal, Version};
 use crate::kinds::etcdcluster::plan::cluster_state::{ClusterState, quorum};
@@ -128,7 +128,7 @@ fn in_memory(cluster: &ClusterState) -> Option<Step> {
 fn is_due(cluster: &ClusterState) -> bool {
     let wanted = cluster.desired.template;
     let comes = cluster.stateful_set().is_some_and(|set| set.template != wanted);
-    comes || !outdated(cluster, wanted).is_empty()
+    comes || is_outdated(cluster, wanted)
 }
 
 fn upwards(cluster: &ClusterState, wanted: Version, agreed: Minor, answers: &[&MemberStatus]) -> Step {

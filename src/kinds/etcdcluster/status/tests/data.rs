@@ -215,8 +215,9 @@ fn volumes_that_have_not_grown_yet_are_named() {
         volumes.values_mut().take(2).for_each(|volume| volume.capacity = capacity);
         volumes.values_mut().take(1).for_each(|volume| volume.hindrance = hindrance);
         let is_reached = plan(&cluster.desired(None), &seen).summary.is_reached;
-        let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone();
-        (is_reached, said)
+        let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen));
+        assert_eq!(said["Ready"], "True MembersReady: 3 of 3 members serve", "the members serve meanwhile");
+        (is_reached, said["Progressing"].clone())
     };
     assert_eq!(with(Some(10 << 30), None), (true, "False UpToDate: no change is under way".to_owned()));
     let growing =
