@@ -19,9 +19,11 @@ use serde_json::{Value, json};
 
 use crate::tdset::span;
 
-/// The problems of the objects of a namespace that a page of metrics shows beside those of the kinds: kind, name and
-/// problem of each.
-pub fn problems(page: &str, namespace: &str) -> BTreeSet<(String, String, String)> {
+/// The kind and the name of an object, and what is wrong with it.
+pub type Problem = (String, String, String);
+
+/// The problems of the objects of a namespace that a page of metrics shows beside those of the kinds.
+pub fn problems(page: &str, namespace: &str) -> BTreeSet<Problem> {
     let of_here = format!("gatehouse_object_problem{{namespace=\"{namespace}\",name=\"");
     let series = page.lines().filter_map(|line| line.strip_prefix(&of_here)?.strip_suffix("\"} 1"));
     let parts = series.map(|rest| {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::bare::{self, Bare};
 use super::ratchet::{until_accepted, until_refused, without_gate, without_rules};
 use super::{Base, databasemigration, etcdcluster, patched, path, tdset, yaml};
-use crate::site::problems;
+use crate::site::{Problem, problems};
 
 /// A sound object, what is otherwise in the one that is stored, and the field that its status names.
 type Row = (&'static Base, &'static str, &'static str);
@@ -105,16 +105,8 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
         if untold.is_empty() { Ok(()) } else { Err(format!("of {}:\n{}", stored.len(), untold.join("\n"))) }
     });
 
-    let shown = || problems(&http_get(gate.health, "/metrics"), &namespace.name);
-    let names = |problems: &BTreeSet<(String, String, String)>| -> BTreeSet<_> {
-        problems
-            .iter()
-            .filter(|(.., problem)| problem == "SpecInvalid")
-            .map(|(_, name, _)| name.clone())
-            .collect()
-    };
     let all: BTreeSet<_> = (0..stored.len()).map(|number| format!("typed-{number}")).collect();
-    eventually(|| if names(&shown()) == all { Ok(()) } else { Err(format!("{:?}", shown())) });
+    until_shown(&gate, &namespace, |shown| with_invalid_spec(shown) == all);
 
     // What is sound is worked: now, and whenever it changes. Nothing more is done meanwhile for what is not.
     for path in &sound {
@@ -139,13 +131,7 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
         object
     }));
     until_worked(&namespace, mended);
-    eventually(|| {
-        if shown().iter().any(|(_, name, _)| name == "typed-0") {
-            Err(format!("{:?}", shown()))
-        } else {
-            Ok(())
-        }
-    });
+    until_shown(&gate, &namespace, |shown| shown.iter().all(|(_, name, _)| name != "typed-0"));
     for path in stored.iter().map(|(.., path)| path).chain(&sound) {
         objects.must(Ask::delete(&**path));
     }
@@ -155,9 +141,23 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
             other => Err(format!("{path}: {other:?}")),
         });
     }
-    eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
+    until_shown(&gate, &namespace, BTreeSet::is_empty);
     gate.into_program().kill();
     without_gate(bare);
+}
+
+/// Waits until the problems of a namespace that the metrics page shows are right.
+fn until_shown(gate: &Gate, namespace: &Namespace, are_right: impl Fn(&BTreeSet<Problem>) -> bool) {
+    eventually(|| {
+        let shown = problems(&http_get(gate.health, "/metrics"), &namespace.name);
+        if are_right(&shown) { Ok(()) } else { Err(format!("{shown:?}")) }
+    });
+}
+
+/// The names of the objects whose spec is invalid.
+fn with_invalid_spec(shown: &BTreeSet<Problem>) -> BTreeSet<String> {
+    let invalid = shown.iter().filter(|(.., problem)| problem == "SpecInvalid");
+    invalid.map(|(_, name, _)| name.clone()).collect()
 }
 
 /// A base, the field that is wrong in it, and where the object is.
