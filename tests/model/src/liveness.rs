@@ -64,7 +64,7 @@ impl World {
         self.etcd.members.iter().all(|member| self.data(member).is_none() || self.runs(member))
     }
 
-    /// Whether the members may not be brought to what is asked for: a minor lies between, it is the one below, which
+    /// Whether the members may not be brought to what is asked for: a minor would be skipped, it is the one below, which
     /// no one has allowed, or they would lose data.
     fn may_not_go(&self) -> bool {
         let wanted = self.desired.template.version;
