@@ -4,7 +4,7 @@ use std::fs;
 
 use gatehouse::kinds::etcdcluster::consistency::{Voter, compare};
 use gatehouse::kinds::etcdcluster::etcd::Client;
-use gatehouse::kinds::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
+use gatehouse::kinds::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal, Reach};
 use kit::etcd::Calls as _;
 use testbed::EtcdVersion;
 
@@ -15,6 +15,10 @@ const VALUES: [&[u8]; 2] = [b"what all of them acknowledged", b"what one of them
 
 /// Compares these members, each at the ordinal of its place.
 async fn compared(cluster: &Cluster, members: &[usize]) -> Fact<Audit> {
+    compared_within(cluster, members, Reach::All).await
+}
+
+async fn compared_within(cluster: &Cluster, members: &[usize], reach: Reach) -> Fact<Audit> {
     let clients: Vec<Client> = cluster.clients(members.iter().copied());
     let mut voters = Vec::new();
     let mut cluster_id = 0;
@@ -24,7 +28,7 @@ async fn compared(cluster: &Cluster, members: &[usize]) -> Fact<Audit> {
         let ordinal = Ordinal(u32::try_from(*member).unwrap());
         voters.push(Voter { ordinal, member: MemberId(header.member_id), client });
     }
-    compare(ClusterId(cluster_id), &voters).await
+    compare(ClusterId(cluster_id), &voters, reach).await
 }
 
 /// Compares until that tells something: a member may not have heard of the last compaction yet.
@@ -49,9 +53,9 @@ pub async fn voters_that_hold_the_same_are_found_equal_at_any_revision(version: 
     let ids = [cluster.status(0).await.header, cluster.status(1).await.header];
     let voter = |client, id| Voter { ordinal: Ordinal(0), member: MemberId(id), client };
     let swapped = [voter(&client, ids[1].member_id), voter(&other, ids[0].member_id)];
-    assert_eq!(compare(ClusterId(ids[0].cluster_id), &swapped).await, Fact::Unknown);
+    assert_eq!(compare(ClusterId(ids[0].cluster_id), &swapped, Reach::All).await, Fact::Unknown);
     let strangers = [voter(&client, ids[0].member_id), voter(&other, ids[1].member_id)];
-    assert_eq!(compare(ClusterId(7), &strangers).await, Fact::Unknown);
+    assert_eq!(compare(ClusterId(7), &strangers, Reach::All).await, Fact::Unknown);
 }
 
 pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: EtcdVersion) {
@@ -83,6 +87,7 @@ pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: Etc
         "{found:?}"
     );
     assert_eq!(told(&cluster, &[0, 1]).await, Fact::Known(Audit::Equal));
+    the_leader_is_left_out(&cluster).await;
 
     // Writes since then change nothing about it.
     for member in 0..3 {
@@ -91,4 +96,26 @@ pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: Etc
     let found = told(&cluster, &[0, 1, 2]).await;
     let Fact::Known(Audit::Different { minority, .. }) = &found else { panic!("{found:?}") };
     assert_eq!(*minority, [Ordinal(2)].into());
+}
+
+/// Followers that differ are found by themselves; that they agree says nothing of a leader that was not asked.
+async fn the_leader_is_left_out(cluster: &Cluster) {
+    for leader in [0, 2] {
+        let leads = cluster.leader(&[0, 1, 2]).await;
+        if leads != leader {
+            let id = cluster.status(leader).await.header.member_id;
+            cluster.client(leads).move_leader(id).await.unwrap();
+        }
+        cluster
+            .eventually("new leader", async || (cluster.leader(&[0, 1, 2]).await == leader).then_some(()))
+            .await;
+        let followers = async || {
+            let found = compared_within(cluster, &[0, 1, 2], Reach::Followers).await;
+            Some(found).filter(|found| !found.is_unknown())
+        };
+        let found = cluster.eventually("verdict of the followers", followers).await;
+        let is_told = matches!(&found, Fact::Known(Audit::Different { minority, .. }) if minority.is_empty());
+        assert_eq!(is_told, leader != 2, "member {leader} leads: {found:?}");
+        assert_eq!(found.is_absent(), leader == 2, "member {leader} leads: {found:?}");
+    }
 }

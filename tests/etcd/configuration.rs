@@ -108,6 +108,7 @@ impl Seed {
             template,
             pod: Some(Uid("p".to_owned())),
             raft_index: None,
+            skips_check: false,
         };
         let data = config::data(cluster, &[(Ordinal(0), entry)].into(), &[]);
         let (room, folder) = (Bed::new(false), TempDir::new().unwrap());

@@ -98,6 +98,7 @@ fn entries(template: Template) -> BTreeMap<Ordinal, ConfigEntry> {
         template,
         pod: pod.map(|pod| Uid(pod.to_owned())),
         raft_index: (purpose == Purpose::Force).then_some(1234),
+        skips_check: false,
     };
     let member = Some(MemberId(0x91bc_3c39_8fb3_c146));
     BTreeMap::from([

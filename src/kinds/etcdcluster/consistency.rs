@@ -3,7 +3,8 @@
 //! Guarantees: only reports of voters of one list, about the same keys, are compared; a member that does not answer, or
 //! has dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one
 //! that hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
-//! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for).
+//! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for). Without need the leader is not asked
+//! where that takes long, for then nobody's write is acknowledged.
 //! Never: changes anything.
 
 pub mod decision;
@@ -12,17 +13,13 @@ use std::time::Duration;
 
 use tracing::debug;
 
-use super::observation::{AlarmKind, Audit, ClusterId, Fact, MemberId, Ordinal};
+use super::observation::{AlarmKind, Audit, ClusterId, Fact, MemberId, Ordinal, Reach};
 use super::observe::Snapshot;
 use crate::kinds::etcdcluster::etcd::{Client, Error};
 use decision::Print;
 
 /// How long the voters of one cluster may take together.
 const LIMIT: Duration = Duration::from_mins(1);
-
-/// The largest database, in bytes in use, that a member is asked to hash without need: one that is read from a slow
-/// disk takes less time than a readiness probe does to fail.
-const LARGEST: u64 = 2 << 30;
 
 /// A voter that is asked.
 #[derive(Clone, Debug)]
@@ -41,8 +38,10 @@ pub async fn look(sight: &Snapshot) -> Fact<Audit> {
     // What was found to differ holds all changes up until it has been compared again, whatever that takes.
     let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal)
         || sight.observation.has_alarm(AlarmKind::Corrupt);
-    if !differs && sight.observation.answers().any(|(_, status)| status.db_size_in_use > LARGEST) {
-        return Fact::Unknown;
+    let reach = if differs { Reach::All } else { sight.observation.reach() };
+    // What was found while there were fewer data is not said any more.
+    if reach == Reach::None {
+        return Fact::Absent;
     }
     let voters: Option<Vec<_>> = membership
         .voters()
@@ -52,16 +51,16 @@ pub async fn look(sight: &Snapshot) -> Fact<Audit> {
         })
         .collect();
     let Some(voters) = voters else { return Fact::Unknown };
-    compare(membership.cluster_id, &voters).await
+    compare(membership.cluster_id, &voters, reach).await
 }
 
 /// Compares voters.
-pub async fn compare(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Fact<Audit> {
+pub async fn compare(cluster_id: ClusterId, voters: &[Voter<'_>], reach: Reach) -> Fact<Audit> {
     if voters.len() < 2 {
         return Fact::Absent;
     }
-    match tokio::time::timeout(LIMIT, prints(cluster_id, voters)).await {
-        Ok(Ok(Some((revision, prints)))) => decision::verdict(revision, &prints),
+    match tokio::time::timeout(LIMIT, prints(cluster_id, voters, reach)).await {
+        Ok(Ok(Some((revision, prints)))) => decision::verdict_within(reach, revision, &prints),
         Ok(Ok(None)) => Fact::Unknown,
         Ok(Err(error)) => {
             debug!(%error, "the members' data could not be compared");
@@ -74,18 +73,27 @@ pub async fn compare(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Fact<Audit>
     }
 }
 
-/// What each reported of its keys up to the revision that all of them have; none where another one answered.
-async fn prints(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Result<Option<(u64, Vec<Print>)>, Error> {
-    let mut lowest = i64::MAX;
-    for Voter { member, client, .. } in voters {
-        let header = client.status().await?.header;
-        if (header.cluster_id, header.member_id) != (cluster_id.0, member.0) {
+/// What each that is asked reported of its keys up to the revision that all of them have; none where another one
+/// answered.
+async fn prints(
+    cluster_id: ClusterId,
+    voters: &[Voter<'_>],
+    reach: Reach,
+) -> Result<Option<(u64, Vec<Print>)>, Error> {
+    let (mut lowest, mut asked) = (i64::MAX, Vec::new());
+    for voter in voters {
+        let status = voter.client.status().await?;
+        let header = status.header;
+        if (header.cluster_id, header.member_id) != (cluster_id.0, voter.member.0) {
             return Ok(None);
         }
         lowest = lowest.min(header.revision);
+        if reach == Reach::All || status.leader != voter.member.0 {
+            asked.push(voter);
+        }
     }
     let mut prints = Vec::new();
-    for Voter { ordinal, member, client } in voters {
+    for Voter { ordinal, member, client } in asked {
         let hash = client.hash_keys(lowest).await?;
         // 3.5 does not say up to where it went.
         let is_asked = [0, lowest].contains(&hash.hash_revision);

@@ -39,6 +39,14 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::controllers::action::RefusedWrite;
 
+/// The largest database, in bytes in use, that a member hashes so fast that its clients do not notice. While it hashes
+/// its keys it applies nothing, so that a leader acknowledges nothing.
+pub const HASHED_AT_ONCE: u64 = 256 << 20;
+
+/// The largest database, in bytes in use, that a follower is asked to hash without need: one that is read from a slow
+/// disk takes less time than a readiness probe does to fail.
+const LARGEST_HASHED: u64 = 2 << 30;
+
 /// What the spec asks for, as far as the plan has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
@@ -167,6 +175,17 @@ pub enum Audit {
     },
 }
 
+/// Who is asked to hash its data, where nothing says that they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// All voters.
+    All,
+    /// All but the leader, which acknowledges no write meanwhile.
+    Followers,
+    /// None: their clients would wait for too long.
+    None,
+}
+
 /// The backup that an upgrade waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Backup {
@@ -269,6 +288,34 @@ impl Observation {
     #[must_use]
     pub fn has_alarm(&self, kind: AlarmKind) -> bool {
         self.alarms.known().into_iter().flatten().any(|alarm| alarm.kind == kind)
+    }
+
+    /// The bytes in use of the largest database, as far as members answer.
+    #[must_use]
+    pub fn largest_in_use(&self) -> Option<u64> {
+        self.answers().map(|(_, status)| status.db_size_in_use).max()
+    }
+
+    /// Who is asked to hash its data without need, by their size.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        match self.largest_in_use() {
+            Some(in_use) if in_use > LARGEST_HASHED => Reach::None,
+            Some(in_use) if in_use > HASHED_AT_ONCE => Reach::Followers,
+            Some(_) | None => Reach::All,
+        }
+    }
+
+    /// An entry by whose flags etcd compares its data when it starts, or does not, as their size says. Between half of
+    /// [`HASHED_AT_ONCE`] and all of it, and where no member answers, that stays as it was.
+    #[must_use]
+    pub fn sized(&self, entry: ConfigEntry) -> ConfigEntry {
+        let skips_check = match self.largest_in_use() {
+            Some(in_use) if in_use > HASHED_AT_ONCE => true,
+            Some(in_use) if in_use < HASHED_AT_ONCE / 2 => false,
+            Some(_) | None => entry.skips_check,
+        };
+        ConfigEntry { skips_check, ..entry }
     }
 
     /// The members that answered, by ordinal.

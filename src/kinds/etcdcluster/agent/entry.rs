@@ -24,6 +24,10 @@ pub struct Entry {
     /// before etcd starts; only with [`Purpose::Force`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raft_index: Option<u64>,
+    /// Whether the flags have etcd start without a comparison of its data with the other members'. Nothing in the pod
+    /// reads it: the operator tells by it what it has written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_check: bool,
 }
 
 /// How etcd is started.

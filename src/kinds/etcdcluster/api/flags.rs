@@ -100,6 +100,7 @@ const SWITCHES: &[&str] = &[
     "enable-lease-checkpoint",
     "enable-lease-checkpoint-persist",
     "enable-pprof",
+    "initial-corrupt-check",
     "memory-mlock",
     "pre-vote",
     "stop-grpc-service-on-defrag",
@@ -138,6 +139,7 @@ const HOMES: &[Home] = &[
     Home { first: 5, last: 7, flags: EVERYWHERE },
     Home { first: 6, last: 7, flags: SINCE_6 },
     Home { first: 5, last: 6, flags: UNTIL_6 },
+    Home { first: 5, last: 5, flags: ONLY_5 },
     Home { first: 6, last: 6, flags: ONLY_6 },
 ];
 
@@ -185,7 +187,6 @@ const OWNED: &[&str] = &[
     "enable-v2",
     "experimental-compact-hash-check-enabled",
     "experimental-enable-v2v3",
-    "experimental-initial-corrupt-check",
     "experimental-peer-skip-client-san-verification",
     "force-new-cluster",
     "help",
@@ -306,6 +307,9 @@ const UNTIL_6: &[&str] = &[
     "experimental-watch-progress-notify-interval",
 ];
 
+/// Flags of 3.5 that are feature gates in 3.6.
+const ONLY_5: &[&str] = &["experimental-initial-corrupt-check"];
+
 /// Flags of 3.6 alone.
 const ONLY_6: &[&str] =
     &["experimental-snapshot-catchup-entries", "experimental-warning-unary-request-duration"];
@@ -316,7 +320,7 @@ mod tests {
 
     #[test]
     fn each_flag_stands_in_one_place() {
-        let lists = [OWNED, EVERYWHERE, SINCE_6, UNTIL_6, ONLY_6];
+        let lists = [OWNED, EVERYWHERE, SINCE_6, UNTIL_6, ONLY_5, ONLY_6];
         let mut all: Vec<&str> = lists.concat();
         all.extend(FIELDS.iter().map(|(name, _)| *name));
         let count = all.len();
@@ -333,6 +337,8 @@ mod tests {
             ("feature-gates", 6, Standing::Free),
             ("experimental-corrupt-check-time", 6, Standing::Free),
             ("experimental-corrupt-check-time", 7, Standing::Elsewhere),
+            ("experimental-initial-corrupt-check", 5, Standing::Free),
+            ("experimental-initial-corrupt-check", 6, Standing::Elsewhere),
             ("snapshot-count", 7, Standing::Field("snapshotCount")),
             ("data-dir", 6, Standing::Owned),
             ("initial-cluster-token", 6, Standing::Owned),
@@ -344,7 +350,7 @@ mod tests {
     }
     #[test]
     fn every_form_is_of_a_flag_that_may_be_set() {
-        let free = [EVERYWHERE, SINCE_6, UNTIL_6, ONLY_6].concat();
+        let free = [EVERYWHERE, SINCE_6, UNTIL_6, ONLY_5, ONLY_6].concat();
         let formed = [NUMBERS, SWITCHES, DURATIONS, LISTS, ARGUMENTS].concat();
         for flag in &formed {
             let experimental = format!("experimental-{flag}");

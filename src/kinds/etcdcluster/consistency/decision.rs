@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::kinds::etcdcluster::observation::{Age, Audit, Fact, MemberId, Ordinal};
+use crate::kinds::etcdcluster::observation::{Age, Audit, Fact, MemberId, Ordinal, Reach};
 
 /// How long after data were found equal they are compared again. To hash them a member reads all of them, and etcd
 /// compares by itself what it hashes at each compaction.
@@ -59,6 +59,15 @@ pub fn verdict(revision: u64, prints: &[Print]) -> Fact<Audit> {
     let all = || prints.iter().map(|print| print.ordinal).collect::<BTreeSet<_>>();
     let minority = majority.map(|agreed| &all() - agreed).unwrap_or_default();
     Fact::Known(Audit::Different { revision, minority })
+}
+
+/// The same of those that were asked. That followers agree says nothing of the leader's data, and so nothing is said.
+#[must_use]
+pub fn verdict_within(reach: Reach, revision: u64, prints: &[Print]) -> Fact<Audit> {
+    match verdict(revision, prints) {
+        Fact::Known(Audit::Equal) if reach != Reach::All => Fact::Absent,
+        verdict => verdict,
+    }
 }
 
 /// What is remembered from one comparison to the next.

@@ -234,6 +234,9 @@ pub struct ConfigEntry {
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made
     /// first; only with [`Purpose::Force`].
     pub raft_index: Option<u64>,
+    /// Whether etcd starts without a comparison of its data with the other members', which there are too many of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_check: bool,
 }
 
 impl ConfigEntry {

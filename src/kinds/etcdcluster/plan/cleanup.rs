@@ -45,8 +45,9 @@ fn entry_of(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> Option
         // A recovery was cancelled: the member is one like any other.
         Purpose::Force | Purpose::Retired | Purpose::SetAside => Purpose::Run,
         Purpose::Seed | Purpose::Join | Purpose::Run => {
-            let member = Some(member.id);
-            return (entry.member != member).then(|| ConfigEntry { member, ..entry.clone() });
+            // A pod may end at any time, and etcd then starts by what is written here.
+            let told = cluster.seen.sized(ConfigEntry { member: Some(member.id), ..entry.clone() });
+            return (told != *entry).then_some(told);
         }
     };
     Some(ConfigEntry { member: Some(member.id), ..entry.turned(purpose) })

@@ -343,10 +343,11 @@ impl<'a> ClusterState<'a> {
         let usable = volume.owner == Owner::Ours && !volume.is_deleting;
         let member = self.member(ordinal).map(|member| member.id);
         let volume = volume.handle.uid.clone();
-        usable.then_some(ConfigEntry { purpose, member, volume, template, pod, raft_index: None })
+        let (raft_index, skips_check) = (None, false);
+        usable.then_some(ConfigEntry { purpose, member, volume, template, pod, raft_index, skips_check })
     }
 
-    /// Writes entries. Nothing where the ConfigMap could not be read.
+    /// Writes entries, each as the size of the data says. Nothing where the ConfigMap could not be read.
     pub fn write_config(&self, entries: BTreeMap<Ordinal, ConfigEntry>) -> Option<Action> {
         let found = match &self.seen.config {
             Fact::Known(config) => Some(config.handle.clone()),
@@ -356,6 +357,7 @@ impl<'a> ClusterState<'a> {
         if entries.is_empty() {
             return None;
         }
+        let entries = entries.into_iter().map(|(ordinal, entry)| (ordinal, self.seen.sized(entry))).collect();
         let members = self.membership().map_or(&[][..], |membership| &membership.members);
         let mut initial_cluster: Vec<_> = members.iter().filter_map(|member| member.ordinal).collect();
         initial_cluster.sort_unstable();

@@ -91,6 +91,7 @@ fn entry_text(entry: &ConfigEntry) -> String {
         template: names::template_text(&entry.template),
         pod: entry.pod.as_ref().map(|pod| pod.0.clone()),
         raft_index: entry.raft_index,
+        skips_check: entry.skips_check,
     })
     .to_string()
 }
@@ -109,6 +110,7 @@ fn entry_of(text: &str) -> Option<ConfigEntry> {
         template: names::template_of(&entry.template)?,
         pod: entry.pod.map(Uid),
         raft_index: entry.raft_index,
+        skips_check: entry.skips_check,
     })
 }
 

@@ -20,8 +20,12 @@ use crate::kinds::etcdcluster::spec::{CompactionMode, Options, Spec};
 pub const DATA: &str = "/var/lib/etcd/data";
 
 /// Feature that compares a member's data with those of all others before it serves. Each of them reads all of its data
-/// for that, and applies nothing meanwhile, so that the spec may turn it off. Since 3.6 it is a gate.
+/// for that, and applies nothing meanwhile, so that it is off where there are many, unless the spec says otherwise.
+/// Since 3.6 it is a gate.
 const INITIAL_CHECK: &str = "InitialCorruptCheck";
+
+/// The same before 3.6.
+const INITIAL_CHECK_BEFORE_GATES: &str = "experimental-initial-corrupt-check";
 
 /// Feature that compares the data of members whenever revisions are compacted.
 const COMPACT_CHECK: &str = "CompactHashCheck";
@@ -57,7 +61,7 @@ pub struct Member<'a> {
 #[must_use]
 pub fn configuration(spec: &Spec, member: &Member, kept: Option<Map<String, Value>>) -> String {
     let mut all = identity(spec, member);
-    let options = kept.unwrap_or_else(|| options(spec, member.entry.template.version.minor));
+    let options = kept.unwrap_or_else(|| options(spec, member.entry));
     all.extend(options.into_iter().filter(|(key, _)| !IDENTITY.contains(&key.as_str())));
     written(&all)
 }
@@ -104,7 +108,8 @@ fn identity(spec: &Spec, member: &Member) -> Map<String, Value> {
 }
 
 /// All that the spec says, and what the operator relies on.
-fn options(spec: &Spec, minor: Minor) -> Map<String, Value> {
+fn options(spec: &Spec, entry: &ConfigEntry) -> Map<String, Value> {
+    let minor = entry.template.version.minor;
     let scheme = spec.scheme();
     // To Go, this address is that of IPv6 as well.
     let listen = |scheme, port| format!("{scheme}://0.0.0.0:{port}");
@@ -128,7 +133,7 @@ fn options(spec: &Spec, minor: Minor) -> Map<String, Value> {
     }
     all.extend(fields(&spec.options));
     all.extend(extra(spec.options.extra.clone().unwrap_or_default(), minor));
-    check(&mut all, minor);
+    check(&mut all, minor, !entry.skips_check);
     all
 }
 
@@ -200,20 +205,18 @@ fn nanoseconds(value: &str) -> Option<u64> {
     u64::try_from(duration::parse(value).ok()?.as_nanos()).ok()
 }
 
-/// Lets members compare their data, unless the spec says otherwise of the comparison that each start costs.
-fn check(all: &mut Map<String, Value>, minor: Minor) {
+/// Lets members compare their data while they serve, and `at_start` where the spec does not say whether they do then.
+fn check(all: &mut Map<String, Value>, minor: Minor, at_start: bool) {
     if minor < FIRST_WITH_GATES {
-        for flag in ["experimental-initial-corrupt-check", "experimental-compact-hash-check-enabled"] {
-            all.insert(flag.to_owned(), true.into());
-        }
+        all.entry(INITIAL_CHECK_BEFORE_GATES).or_insert(at_start.into());
+        all.insert("experimental-compact-hash-check-enabled".to_owned(), true.into());
         return;
     }
     let given = all.get("feature-gates").and_then(Value::as_str).filter(|given| !given.is_empty());
     let is_named = |given: &str| given.split(',').any(|gate| gate.trim().starts_with(INITIAL_CHECK));
-    let is_on = |gate: &str| format!("{gate}=true");
-    let initial = (!given.is_some_and(is_named)).then(|| is_on(INITIAL_CHECK));
+    let initial = (!given.is_some_and(is_named)).then(|| format!("{INITIAL_CHECK}={at_start}"));
     // What comes last holds.
-    let gates = given.map(str::to_owned).into_iter().chain(initial).chain([is_on(COMPACT_CHECK)]);
+    let gates = given.map(str::to_owned).into_iter().chain(initial).chain([format!("{COMPACT_CHECK}=true")]);
     all.insert("feature-gates".to_owned(), gates.collect::<Vec<_>>().join(",").into());
 }
 

@@ -150,6 +150,7 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
             template,
             pod: Some(Uid("p".to_owned())),
             raft_index: None,
+            skips_check: false,
         };
         let data = config::data(&spec, &[(Ordinal(1), entry)].into(), &[Ordinal(0), Ordinal(1)]);
         assert_eq!(data.len(), 2);

@@ -15,7 +15,7 @@ use crate::kinds::etcdcluster::api::status::{condition as about, reason};
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, Cause, Fact, Observation, Ordinal, PodPhase, Target,
+    AlarmKind, Audit, Cause, Fact, Observation, Ordinal, PodPhase, Reach, Target,
 };
 use crate::kinds::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step};
 use crate::kinds::etcdcluster::spec::Spec;
@@ -194,9 +194,11 @@ impl Facts<'_> {
             reason::SCALING_OUT => format!("{who} is being added"),
             reason::WAITING_FOR_LEARNER => format!("{who} follows, and votes once it has caught up"),
             reason::UPGRADING | reason::WAITING_FOR_SNAPSHOT => {
-                format!("members are being moved to {version}, one at a time")
+                format!("members are being moved to {version}, one at a time{}", self.uncompared())
             }
-            reason::RESTARTING => "members are being restarted for a changed spec, one at a time".to_owned(),
+            reason::RESTARTING => {
+                format!("members are being restarted for a changed spec, one at a time{}", self.uncompared())
+            }
             reason::STOPPED => return "the cluster is stopped".to_owned(),
             _ => return self.at_rest(),
         };
@@ -235,7 +237,21 @@ impl Facts<'_> {
     fn degraded(&self) -> String {
         let all = self.plan.summary.problems.iter().map(|problem| self.problem(*problem));
         let all: Vec<_> = all.collect();
-        if all.is_empty() { "all members serve and no alarm is armed".to_owned() } else { all.join("; ") }
+        if all.is_empty() {
+            format!("all members serve and no alarm is armed{}", self.uncompared())
+        } else {
+            all.join("; ")
+        }
+    }
+
+    /// Whose data are not compared with the others' for their size, after what else is said.
+    fn uncompared(&self) -> &'static str {
+        match self.seen.reach() {
+            _ if self.plan.summary.members.len() < 2 => "",
+            Reach::All => "",
+            Reach::Followers => "; with more than 256 MiB in use, the leader's data are not compared",
+            Reach::None => "; with more than 2 GiB in use, the members' data are not compared",
+        }
     }
 
     fn problem(&self, Problem { reason, ordinal }: Problem) -> String {

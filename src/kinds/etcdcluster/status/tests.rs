@@ -100,6 +100,7 @@ pub fn seen(of: &Spec) -> Observation {
         template,
         pod: None,
         raft_index: None,
+        skips_check: false,
     };
     let volume = |ordinal: Ordinal| volume(ordinal.0);
     let member = |ordinal: Ordinal| Member {

@@ -13,6 +13,7 @@ fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
         template: "3.6.16-1".to_owned(),
         pod: pod.map(ToOwned::to_owned),
         raft_index: None,
+        skips_check: false,
     }
 }
 

@@ -47,6 +47,22 @@ fn one_voter_has_none_to_differ_from() {
 }
 
 #[test]
+fn followers_that_agree_say_nothing_of_their_leader() {
+    for reach in [Reach::Followers, Reach::None] {
+        assert_eq!(verdict_within(reach, 9, &prints(&[1, 1])), Fact::Absent);
+        assert_eq!(verdict_within(reach, 9, &prints(&[1])), Fact::Absent);
+        assert_eq!(verdict_within(reach, 9, &prints(&[1, 2])), Fact::Known(different(&[])));
+    }
+    assert_eq!(verdict_within(Reach::All, 9, &prints(&[1, 1])), Fact::Known(Audit::Equal));
+    let mut course = ConsistencyCheckState::default();
+    course.heard(Fact::Known(Audit::Equal), second(0));
+    course.heard(Fact::Absent, second(3600));
+    assert_eq!(course.recall(None), Fact::Unknown, "what was equal an hour ago is not said any more");
+    assert_eq!(course.age(second(3600)), Age::Fresh, "pods wait for no more than that");
+    assert!(!course.is_due(second(7199)) && course.is_due(second(7200)));
+}
+
+#[test]
 fn a_difference_is_said_when_it_was_seen_twice() {
     let mut course = ConsistencyCheckState::default();
     assert_eq!(course.recall(Some(1)), Fact::Unknown);

@@ -308,7 +308,7 @@ fn files_shrink_past_the_threshold_and_the_leaders_last() {
     desired.defragments_at = Some(45);
     for ordinal in 0..3 {
         let status = status(&mut seen, ordinal);
-        (status.db_size, status.db_size_in_use) = (1000 << 20, 560 << 20);
+        (status.db_size, status.db_size_in_use) = (200 << 20, 112 << 20);
     }
     assert_eq!(planned(&desired, &seen).actions, []);
     let last = leader(&seen);
@@ -319,7 +319,7 @@ fn files_shrink_past_the_threshold_and_the_leaders_last() {
     assert_eq!(planned(&desired, &seen).actions, [], "in a small file there is nothing to win");
     for ordinal in 0..3 {
         let status = status(&mut seen, ordinal);
-        (status.db_size, status.db_size_in_use) = (1000 << 20, 550 << 20);
+        (status.db_size, status.db_size_in_use) = (200 << 20, 110 << 20);
     }
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::Defragment { ordinal, .. }] if ordinal.0 != last));

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
+use super::rules::{planned, rested, status};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, Version,
+    ConfigEntry, Desired, Fact, Observation, Ordinal, PodPhase, Purpose, RecoveryPhase, Version,
 };
 
 const V3_6: Version = Version::new(6, 16);
@@ -189,4 +190,53 @@ fn a_recovery_that_is_cancelled_takes_back_what_it_wrote_on_claims() {
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!(world.record.recovery.as_ref().map(|one| one.phase), Some(RecoveryPhase::Cancelled));
     assert!(!world.volumes.values().any(|(volume, _)| volume.is_set_aside));
+}
+
+/// Every member says that so much of its database is in use.
+fn in_use(seen: &mut Observation, bytes: u64) {
+    for ordinal in 0..3 {
+        status(seen, ordinal).db_size_in_use = bytes;
+    }
+}
+
+/// Carries out the only action, which writes the ConfigMap: by which entries members start without the check.
+#[track_caller]
+fn written(desired: &Desired, seen: &mut Observation) -> Vec<(u32, bool)> {
+    let plan = planned(desired, seen);
+    let [Action::WriteConfig { entries, .. }] = plan.actions.as_slice() else { panic!("{plan:#?}") };
+    let Fact::Known(config) = &mut seen.config else { panic!("a ConfigMap") };
+    config.entries.extend(entries.clone());
+    seen.record = plan.record;
+    entries.iter().map(|(ordinal, entry)| (ordinal.0, entry.skips_check)).collect()
+}
+
+#[test]
+fn a_member_with_much_data_starts_without_their_comparison() {
+    const LIMIT: u64 = 256 << 20;
+    let (desired, mut seen) = rested(3);
+    in_use(&mut seen, LIMIT);
+    assert_eq!(planned(&desired, &seen).actions, []);
+    status(&mut seen, 1).db_size_in_use = LIMIT + 1;
+    assert_eq!(written(&desired, &mut seen), [(0, true), (1, true), (2, true)], "the largest counts");
+    assert_eq!(planned(&desired, &seen).actions, []);
+    in_use(&mut seen, LIMIT / 2);
+    assert_eq!(planned(&desired, &seen).actions, [], "not back and forth");
+    let mut silent = seen.clone();
+    silent.statuses.values_mut().for_each(|status| *status = Fact::Unknown);
+    assert_eq!(planned(&desired, &silent).actions, [], "nobody says how much there is");
+    in_use(&mut seen, LIMIT / 2 - 1);
+    assert_eq!(written(&desired, &mut seen), [(0, false), (1, false), (2, false)]);
+    assert_eq!(planned(&desired, &seen).actions, []);
+}
+
+#[test]
+fn each_entry_of_a_roll_is_made_for_the_size_of_the_data() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    let Fact::Known(set) = &mut seen.stateful_set else { panic!("a StatefulSet") };
+    set.template = desired.template;
+    in_use(&mut seen, 1 << 30);
+    assert_eq!(written(&desired, &mut seen), [(0, true), (1, true), (2, true)], "before the first pod ends");
+    let rolled = written(&desired, &mut seen);
+    assert!(matches!(rolled.as_slice(), [(_, true)]), "{rolled:?}");
 }

@@ -15,6 +15,7 @@ fn entry(purpose: Purpose, version: Version, revision: u64) -> ConfigEntry {
         template: Template { version, revision },
         pod: None,
         raft_index: None,
+        skips_check: false,
     }
 }
 
@@ -149,6 +150,38 @@ fn a_minor_gets_no_flag_that_it_does_not_have() {
 }
 
 #[test]
+fn a_member_with_much_data_compares_them_at_its_start_where_the_spec_says_so() {
+    const BEFORE_GATES: &str = "experimental-initial-corrupt-check";
+    const GATE: &str = "InitialCorruptCheck";
+    let started = |minor, (flag, value): (&str, &str), skips_check| {
+        let spec = json!({"tls": {"mode": "Disabled"}, "options": {"extra": {flag: value}}});
+        let told = ConfigEntry { skips_check, ..entry(Purpose::Run, Version::new(minor, 0), 1) };
+        let flags = read(&flags_of(&cluster(&spec), &told, &[1]));
+        let gates = flags.get("feature-gates").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let before = flags.get(BEFORE_GATES).cloned();
+        let compacts = flags.get("experimental-compact-hash-check-enabled") == Some(&json!(true))
+            || gates.ends_with("CompactHashCheck=true");
+        assert!(compacts, "3.{minor} compares when it compacts: {flags:?}");
+        before.or_else(|| {
+            let said = gates.split(',').filter_map(|gate| gate.strip_prefix(GATE)?.strip_prefix('='));
+            said.map(|value| json!(value == "true")).next()
+        })
+    };
+    let silent = ("max-txn-ops", "9");
+    for minor in [5, 6, 7] {
+        for skips_check in [false, true] {
+            assert_eq!(started(minor, silent, skips_check), Some(json!(!skips_check)), "3.{minor}");
+            for value in ["true", "false"] {
+                let gates = format!("LeaseCheckpoint=true,{GATE}={value}");
+                let asked = if minor == 5 { (BEFORE_GATES, value) } else { ("feature-gates", &*gates) };
+                let expected = Some(json!(value == "true"));
+                assert_eq!(started(minor, asked, skips_check), expected, "3.{minor} {skips_check}");
+            }
+        }
+    }
+}
+
+#[test]
 fn certificates_are_shown_and_asked_for_on_both_sides() {
     let automatic = cluster(&json!({"tls": {"mode": "Automatic"}}));
     let flags = flags_of(&automatic, &entry(Purpose::Run, Version::new(6, 16), 1), &[1]);
@@ -238,14 +271,15 @@ fn any_entry() -> impl Strategy<Value = ConfigEntry> {
     ];
     let template = (any::<u64>(), any::<u64>(), any::<u64>());
     let pod = proptest::option::of(".{0,40}");
-    (purpose, any::<Option<u64>>(), ".{0,40}", template, pod, any::<Option<u64>>()).prop_map(
-        |(purpose, member, volume, (minor, patch, revision), pod, raft_index)| ConfigEntry {
+    (purpose, any::<Option<u64>>(), ".{0,40}", template, pod, any::<(Option<u64>, bool)>()).prop_map(
+        |(purpose, member, volume, (minor, patch, revision), pod, (raft_index, skips_check))| ConfigEntry {
             purpose,
             member: member.map(MemberId),
             volume: Uid(volume),
             template: Template { version: Version::new(minor, patch), revision },
             pod: pod.map(Uid),
             raft_index,
+            skips_check,
         },
     )
 }

@@ -182,6 +182,37 @@ fn members_whose_data_differ_are_named_and_at_which_revision() {
 }
 
 #[test]
+fn whose_data_are_not_compared_for_their_size_is_said() {
+    let cluster = plain();
+    let with = |in_use: u64, restarts: bool| {
+        let mut seen = seen(&cluster);
+        let Some(Fact::Known(told)) = seen.statuses.get_mut(&Ordinal(1)) else { panic!("a member") };
+        told.db_size_in_use = in_use;
+        if restarts {
+            let restart = (OperationKind::Restart, Target::Template, Phase::Rolling);
+            let (kind, target, phase) = restart;
+            seen.record.operation = Some(Operation { kind, target, phase });
+            let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+            pods.get_mut(&Ordinal(2)).unwrap().template.revision += 1;
+        }
+        let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen));
+        said[if restarts { "Progressing" } else { "Degraded" }].clone()
+    };
+    let healthy = "False Healthy: all members serve and no alarm is armed";
+    let restarts = "True Restarting: members are being restarted for a changed spec, one at a time";
+    for (in_use, more) in [
+        (256 << 20, ""),
+        ((256 << 20) + 1, "; with more than 256 MiB in use, the leader's data are not compared"),
+        (2 << 30, "; with more than 256 MiB in use, the leader's data are not compared"),
+        ((2 << 30) + 1, "; with more than 2 GiB in use, the members' data are not compared"),
+    ] {
+        assert_eq!(with(in_use, false), format!("{healthy}{more}"));
+        let said = with(in_use, true);
+        assert!(said.starts_with(&format!("{restarts}{more}")), "{said}");
+    }
+}
+
+#[test]
 fn volumes_that_cannot_grow_are_named() {
     let cluster = cluster(&json!({
         "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"size": "20Gi"},

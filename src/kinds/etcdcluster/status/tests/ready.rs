@@ -91,6 +91,7 @@ fn a_cluster_that_is_being_made_is_not_degraded_until_its_time_is_over() {
         template,
         pod: None,
         raft_index: None,
+        skips_check: false,
     };
     let entries = BTreeMap::from([(Ordinal(0), entry)]);
     begun.config = Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries });

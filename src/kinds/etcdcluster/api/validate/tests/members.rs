@@ -147,6 +147,8 @@ fn flags_are_those_of_the_version_and_not_the_operators() {
         ("max-txn-ops", "3.6.16", true),
         ("experimental-corrupt-check-time", "3.6.16", true),
         ("experimental-corrupt-check-time", "3.7.3", false),
+        ("experimental-initial-corrupt-check", "3.5.33", true),
+        ("experimental-initial-corrupt-check", "3.6.16", false),
         ("corrupt-check-time", "3.7.3", true),
         ("corrupt-check-time", "3.5.33", false),
         ("data-dir", "3.6.16", false),
