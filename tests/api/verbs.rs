@@ -186,16 +186,29 @@ fn what_a_later_write_leaves_out_stays(bed: &Bed) {
         json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": kind,
             "metadata": {"name": version}, "spec": spec})
     };
-    for (resource, version, said) in
-        [(OLD, "v1alpha1", "spec.size: not given, stays 1"), (NEW, "v1", "spec.replicas: not given, stays 3")]
-    {
-        let manifest = bare(version, "EtcdCluster", json!({}));
-        namespace.create(&manifest);
+    // None of these is a default of its version.
+    for (resource, version, spec, fields) in [
+        (
+            OLD,
+            "v1alpha1",
+            json!({"size": 5, "version": "3.6.15", "storageSize": "20Gi"}),
+            ["size", "version", "storageSize"],
+        ),
+        (
+            NEW,
+            "v1",
+            json!({"replicas": 5, "version": "3.6.15", "storage": {"size": "20Gi"}}),
+            ["replicas", "version", "storage.size"],
+        ),
+    ] {
+        namespace.create(&bare(version, "EtcdCluster", spec));
         let before = namespace.get(NEW, version)["spec"].clone();
-        let warnings = replace_warned(&namespace, resource, &manifest);
+        let warnings = replace_warned(&namespace, resource, &bare(version, "EtcdCluster", json!({})));
         assert_eq!(namespace.get(NEW, version)["spec"], before, "{version}");
-        assert!(warnings.iter().any(|one| one == said), "{warnings:?}");
-        assert!(warnings.iter().any(|one| one.starts_with("spec.version: not given")), "{warnings:?}");
+        for (field, value) in fields.into_iter().zip(["5", "3.6.15", "20Gi"]) {
+            let said = format!("spec.{field}: not given, stays {value}");
+            assert!(warnings.contains(&said), "{said}: {warnings:?}");
+        }
     }
     let target = json!({"create": {"image": "example.org/app:1", "port": 80}});
     let zoned =
