@@ -3,43 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::world::World;
+use super::world::secrets::{authority, handle, ids, leaf};
 use crate::certs::rotate::steps::Why;
 use crate::controllers::action::Action as _;
 use crate::kinds::etcdcluster::actions::{Action, AuthorityWrite, LeafWrite};
 use crate::kinds::etcdcluster::observation::{
-    Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Handle,
-    Holder, Leaf, LeafSecret, Observation, Owner, ResourceVersion, Signer, Uid, Version,
+    Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Holder,
+    LeafSecret, Observation, Owner, Version,
 };
 use crate::kinds::etcdcluster::plan::certificates::actions;
 use crate::kinds::etcdcluster::plan::cluster_state::ClusterState;
 use crate::kinds::etcdcluster::plan::plan;
-
-fn ids(of: &[u64]) -> BTreeSet<CertificateId> {
-    of.iter().copied().map(CertificateId).collect()
-}
-
-fn handle(uid: &str) -> Handle {
-    Handle { uid: Uid(uid.to_owned()), resource_version: ResourceVersion("1".to_owned()) }
-}
-
-/// The Secret of an authority that has had time to spread.
-fn authority(signs: u64, bundle: &[u64]) -> AuthoritySecret {
-    let certificate = CertificateId(signs);
-    let signer = Signer { certificate, renewal_age: Age::Fresh, spread_age: Age::PastDeadline };
-    AuthoritySecret { handle: handle("ca"), owner: Owner::Ours, signer: Some(signer), bundle: ids(bundle) }
-}
-
-/// The Secret of a leaf in the middle of its life.
-fn leaf(signed_by: u64, trusted: &[u64]) -> LeafSecret {
-    let leaf = Leaf {
-        signed_by: ids(&[signed_by]),
-        fit_for: ids(&[signed_by]),
-        renewal_age: Age::Fresh,
-        last_call_age: Age::Fresh,
-        overlap_age: Age::PastDeadline,
-    };
-    LeafSecret { handle: handle("leaf"), owner: Owner::Ours, leaf: Some(leaf), trusted: ids(trusted) }
-}
 
 /// Three that run, and their certificates.
 struct Cluster {

@@ -4,16 +4,29 @@ use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
 use super::rules::V3_6;
 use super::sequences::is_settled;
 use super::world::World;
-use crate::kinds::etcdcluster::observation::{Found, Ordinal, PodPhase, RecoveryPhase, Version};
+use super::world::secrets::authority as authority_secret;
+use crate::kinds::etcdcluster::observation::{
+    Authority, CertificateId, CertificateSecrets, Fact, Found, Holder, Ordinal, PodPhase, RecoveryPhase,
+    Version,
+};
 use crate::kinds::etcdcluster::plan::Plan;
 
 type Loss = (&'static str, fn(&mut World));
 
-/// What is lost, by its name. The pods of a StatefulSet go with it.
-const LOSSES: [Loss; 3] = [
+/// What is lost, by its name. The pods of a StatefulSet go with it. Of a lost authority the model knows.
+const LOSSES: [Loss; 4] = [
     ("StatefulSet", |world| world.set = None),
     ("Services", |world| world.services = Found::Outdated),
     ("PodDisruptionBudget", |world| world.budget = None),
+    ("Secrets", |world| {
+        let leaves = Holder::ALL.into_iter().map(|holder| (holder, Fact::Absent)).collect();
+        let authority = Authority { identity: 1, has_expired: false };
+        world.secrets = Some(CertificateSecrets {
+            authority: Fact::Known(authority_secret(1, &[1])),
+            leaves,
+            authorities: [(CertificateId(1), authority)].into(),
+        });
+    }),
 ];
 
 /// The membership, every change of it, and what is written.
@@ -25,6 +38,7 @@ fn members(world: &World) -> (Vec<u64>, Vec<String>) {
 fn all_is_back(world: &World, plan: &Plan, what: &str) {
     assert!(is_settled(plan), "{what}: {plan:#?}");
     assert_eq!((world.set.is_some(), world.services, world.budget.is_some()), (true, Found::Current, true));
+    assert!(!world.lacks_secrets(), "{what}");
     assert_eq!(world.live_voters(), world.voters(), "{what}");
 }
 

@@ -5,14 +5,15 @@
 
 mod apply;
 mod kubelet;
+pub mod secrets;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
 use crate::kinds::etcdcluster::observation::{
-    Age, Alarm, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Desired, Fact, Found, Handle,
-    Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal, Owner, Pod, PodPhase, Purpose,
-    Record, Refusals, ResourceVersion, Role, StatefulSet, Template, Uid, Version, Volume,
+    Age, Alarm, Budget, Cause, CertificateSecrets, Certificates, ClusterId, Config, ConfigEntry, Desired,
+    Fact, Found, Handle, Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal, Owner, Pod,
+    PodPhase, Purpose, Record, Refusals, ResourceVersion, Role, StatefulSet, Template, Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Plan, labels_voters, plan};
 
@@ -57,6 +58,8 @@ pub struct World {
     pub set: Option<StatefulSet>,
     pub config: Option<Config>,
     pub budget: Option<Budget>,
+    /// Those with certificates; none where others keep them.
+    pub secrets: Option<CertificateSecrets>,
     pub pods: BTreeMap<Ordinal, Process>,
     pub volumes: BTreeMap<Ordinal, (Volume, Option<Data>)>,
     pub etcd: Etcd,
@@ -103,6 +106,7 @@ impl World {
             set: None,
             config: None,
             budget: None,
+            secrets: None,
             pods: BTreeMap::new(),
             volumes: BTreeMap::new(),
             etcd: Etcd::default(),
@@ -179,8 +183,8 @@ impl World {
             replacement_age: Age::PastDeadline,
             comparison_age: Age::Fresh,
             services: Fact::Known(self.services),
-            certificates: Certificates::Valid,
-            certificate_secrets: None,
+            certificates: if self.lacks_secrets() { Certificates::Missing } else { Certificates::Valid },
+            certificate_secrets: self.secrets.clone(),
             stateful_set: self.set.clone().map_or(Fact::Absent, Fact::Known),
             config: self.config.clone().map_or(Fact::Absent, Fact::Known),
             budget: self.budget.clone().map_or(Fact::Absent, Fact::Known),
@@ -201,6 +205,11 @@ impl World {
             refused: None,
             refusals: Refusals { template: self.refused, volume: None },
         }
+    }
+
+    /// Whether there is no Secret that pods mount.
+    pub fn lacks_secrets(&self) -> bool {
+        self.secrets.as_ref().is_some_and(|secrets| secrets.leaves.values().any(Fact::is_absent))
     }
 
     fn statuses(&self) -> BTreeMap<Ordinal, Fact<MemberStatus>> {

@@ -1,6 +1,7 @@
 //! Carrying actions out. A precondition that fails is a fault of the plan here, for nothing else acts between its
 //! observation and this.
 
+use super::secrets::leaf;
 use super::*;
 
 impl World {
@@ -46,6 +47,10 @@ impl World {
                 let handle = self.handle();
                 let (owner, min_available) = (Owner::Ours, *min_available);
                 self.budget = Some(Budget { handle, owner, min_available, is_current: true });
+            }
+            Action::WriteCertificate { found: None, holder, .. } => {
+                let secrets = self.secrets.as_mut().expect("Secrets of ours");
+                secrets.leaves.insert(*holder, Fact::Known(leaf(1, &[1])));
             }
             Action::SetAsideVolume { volume, ordinal, is_set_aside } => {
                 self.volume(volume, *ordinal).is_set_aside = *is_set_aside;
