@@ -143,6 +143,7 @@ impl Hand {
             {
                 plan.actions = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
             }
+            Fault::HealsAllAtOnce if seen.membership.is_unknown() => heals_all(seen, plan),
             // In what it says it is right.
             Fault::ChangesAnyList | Fault::OverlooksWhoIsCutOff => {
                 plan.summary = plan::plan(&world.desired, seen).summary;
@@ -232,6 +233,14 @@ impl Hand {
 
     pub fn looks_once(self) -> bool {
         self.has(Fault::LooksOnce)
+    }
+}
+
+/// Ends all pods that wait for another template, where one of them is to end.
+fn heals_all(seen: &Observation, plan: &mut Plan) {
+    let is_due = |effect: &Effect| matches!(effect, Effect::DeletePod { .. });
+    if plan.actions.iter().any(is_due) {
+        plan.actions = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
     }
 }
 

@@ -97,7 +97,7 @@ impl World {
         }
         if self.has_alarm(AlarmKind::NoSpace) {
             // Nothing is left to drop.
-            return Some(is_said && self.etcd.compacted == 5000 && self.all_run());
+            return Some(is_said && self.etcd.compacted == 5000 && self.all_run() && self.start_as_sized());
         }
         (!self.is_guarded()).then(|| {
             let is_unreadable = self.beside.access.secret == Secret::Unreadable;
@@ -134,6 +134,14 @@ impl World {
             && self.live_voters() == replicas
             && (is_refused || are_right)
             && volumes
+    }
+
+    /// Whether members with much data would start without their comparison, and others with it.
+    fn start_as_sized(&self) -> bool {
+        let mut data = self.objects.volumes.values().filter_map(|disk| disk.data);
+        let is_much = data.any(|data| data.database == Database::Full);
+        let mut entries = self.objects.config.iter().flat_map(|entries| entries.values());
+        entries.all(|entry| entry.skips_check == is_much)
     }
 
     /// Whether each volume that can has the size that is asked for.
@@ -186,6 +194,7 @@ impl World {
             && objects.volumes.len() == replicas
             && entries.len() == replicas
             && entries.iter().all(|entry| entry.purpose == Purpose::Run)
+            && self.start_as_sized()
             && self.has_one_authority()
             && objects.has_services
             && self.etcd.alarms.is_empty()

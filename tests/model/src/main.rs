@@ -152,6 +152,11 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::DefragmentsAgain, slices::spare_room, Rule::DefragmentedForNothing),
     (Fault::DefragmentsForLittle, slices::spare_room, Rule::DefragmentedForNothing),
     (Fault::RestartsUncompared, slices::comparison, Rule::RestartedUncompared),
+    (Fault::OverlooksSize, slices::no_space_left, Rule::SettlesWrongly),
+    (Fault::OverlooksLostServices, slices::objects, Rule::SettlesWrongly),
+    (Fault::OverlooksLostBudgets, slices::objects, Rule::SettlesWrongly),
+    (Fault::OverlooksLostSets, slices::objects, Rule::SettlesWrongly),
+    (Fault::HealsAllAtOnce, slices::silence_of_all, Rule::TwoAtOnce),
 ];
 
 #[test]

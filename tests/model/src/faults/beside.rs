@@ -56,6 +56,7 @@ pub fn look(fault: Fault, seen: &mut Observation) {
             status.db_size_in_use *= 1000;
         }),
         Fault::RestartsUncompared => seen.comparison_age = Age::Fresh,
+        Fault::OverlooksSize => takes_for_sized(seen),
         _ => {}
     }
 }
@@ -71,6 +72,13 @@ fn statuses(seen: &mut Observation, change: impl Fn(&mut MemberStatus)) {
 fn volumes(seen: &mut Observation, change: impl Fn(&mut gatehouse::kinds::etcdcluster::observation::Volume)) {
     if let Fact::Known(volumes) = &mut seen.volumes {
         volumes.values_mut().for_each(change);
+    }
+}
+
+fn takes_for_sized(seen: &mut Observation) {
+    let told = seen.entries().map(|(ordinal, entry)| (ordinal, seen.sized(entry.clone()))).collect();
+    if let Fact::Known(config) = &mut seen.config {
+        config.entries = told;
     }
 }
 
@@ -91,12 +99,21 @@ fn takes_for_ours(seen: &mut Observation) {
 
 /// What it makes of the plan.
 pub fn plan(fault: Fault, plan: &mut Plan) {
-    if fault == Fault::NeverGrowsVolumes {
-        plan.actions.retain(|effect| !matches!(effect, Effect::ResizeVolume { .. }));
-    }
+    plan.actions.retain(|effect| !is_overlooked(fault, effect));
     for effect in &mut plan.actions {
         if let (Fault::DropsAllHistory, Effect::Compact { revision, .. }) = (fault, effect) {
             *revision = 5000;
         }
+    }
+}
+
+/// Whether it does not do what has to be done.
+fn is_overlooked(fault: Fault, effect: &Effect) -> bool {
+    match fault {
+        Fault::NeverGrowsVolumes => matches!(effect, Effect::ResizeVolume { .. }),
+        Fault::OverlooksLostServices => matches!(effect, Effect::ApplyServices),
+        Fault::OverlooksLostBudgets => matches!(effect, Effect::ApplyBudget { found: None, .. }),
+        Fault::OverlooksLostSets => matches!(effect, Effect::ApplyStatefulSet { found: None, .. }),
+        _ => false,
     }
 }

@@ -135,4 +135,14 @@ pub enum Fault {
     DefragmentsForLittle,
     /// It restarts members whose data were not compared for long.
     RestartsUncompared,
+    /// It does not see that members with much data start with the comparison of all of them.
+    OverlooksSize,
+    /// It does not see that the Services are lost.
+    OverlooksLostServices,
+    /// It does not see that the PodDisruptionBudget is lost.
+    OverlooksLostBudgets,
+    /// It does not see that the StatefulSet is lost.
+    OverlooksLostSets,
+    /// It restarts all that do not answer at once, where the quorum is lost.
+    HealsAllAtOnce,
 }
