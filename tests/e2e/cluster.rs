@@ -59,6 +59,17 @@ impl Bed {
         self.objects.get(object, namespace)
     }
 
+    /// Merges that into the object of a resource and a name.
+    #[track_caller]
+    pub fn change(&self, (resource, name): (&str, &str), namespace: &str, change: Value) {
+        self.objects.must(Ask::patch(format!("{}/{name}", path_of(resource, namespace)), change));
+    }
+
+    /// The Pods of a namespace, where the API server lists them.
+    pub fn try_pods(&self, namespace: &str) -> Result<Vec<Value>, String> {
+        self.objects.list("pods", namespace, "")
+    }
+
     /// All objects of these resources and namespace.
     #[track_caller]
     pub fn list(&self, resources: &str, namespace: &str) -> Vec<Value> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Tls};
-use kit::history::writer::{Report, Writer};
+use kit::history::writer::{Pace, Report, Writer};
 use kit::kstatus::kstatus;
 pub use kit::objects::condition;
 use kit::wait::patient;
@@ -19,12 +19,11 @@ use tokio::runtime::Runtime;
 
 use crate::cluster::Namespace;
 
-/// How long a cluster may take to be as it is asked for.
+/// How long a cluster may take to be as it is asked for, unless a test has it take longer.
 const PATIENCE: Duration = Duration::from_mins(4);
 
-/// Between two calls of a client that writes: several clusters are written to at a time, and no gap that is looked for
-/// is shorter.
-const WRITE_PAUSE: Duration = Duration::from_millis(10);
+/// How clients write: several clusters are written to at a time, and no gap that is looked for is shorter.
+const PACE: Pace = Pace { clients: 4, pause: Duration::from_millis(10) };
 
 /// Between two looks at the members.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,6 +46,8 @@ pub struct Etcd<'a> {
     service: RefCell<Option<Client>>,
     /// Writers so far. Each has keys of its own: its history begins with it.
     writers: Cell<u32>,
+    pace: Cell<Pace>,
+    patience: Cell<Duration>,
     cluster_id: Cell<Option<u64>>,
     /// Most members that have been asked for.
     most: Cell<usize>,
@@ -87,10 +88,24 @@ impl<'a> Etcd<'a> {
             writer: RefCell::default(),
             service: RefCell::default(),
             writers: Cell::default(),
+            pace: Cell::new(PACE),
+            patience: Cell::new(PATIENCE),
             cluster_id: Cell::default(),
             most: Cell::new(replicas),
             seen: RefCell::default(),
         }
+    }
+
+    /// Has clients write at another pace.
+    pub fn written_at(self, pace: Pace) -> Self {
+        self.pace.set(pace);
+        self
+    }
+
+    /// Lets it take so long to be as it is asked for.
+    pub fn within(self, patience: Duration) -> Self {
+        self.patience.set(patience);
+        self
     }
 
     /// Merges fields into its spec.
@@ -193,7 +208,7 @@ impl<'a> Etcd<'a> {
     /// Waits until `look` finds what it looks for, clients following the members meanwhile.
     #[track_caller]
     pub fn until<T>(&self, mut look: impl FnMut(Option<Members>) -> Result<T, String>) -> T {
-        let (begun, limit) = (Instant::now(), patient(PATIENCE));
+        let (begun, limit) = (Instant::now(), patient(self.patience.get()));
         loop {
             match look(self.members()) {
                 Ok(found) => return found,
@@ -303,7 +318,7 @@ impl<'a> Etcd<'a> {
     fn write_with(&self, clients: Vec<Client>) {
         self.writers.set(self.writers.get() + 1);
         let prefix = format!("history-{}", self.writers.get());
-        let writer = self.runtime.block_on(Writer::start_with_pause(&prefix, clients, WRITE_PAUSE));
+        let writer = self.runtime.block_on(Writer::start_at(self.pace.get(), &prefix, clients));
         *self.writer.borrow_mut() = Some(writer);
     }
 

@@ -1,20 +1,22 @@
 //! Much at once: a spec that changes all the time, and many clusters.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use kit::process;
-use kit::wait::{patient, within};
+use kit::wait::within;
 use serde_json::{Value, json};
 
-use super::cluster::{Etcd, NAME, condition};
+use super::cluster::{Etcd, condition};
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
 use crate::release::{NAMESPACE, Way};
 
-/// How long it may take until as many members are there as were asked for last.
-const GROWN: Duration = Duration::from_mins(6);
+/// A class of volumes of which there is one.
+const CLASS: &str = "only-one";
 
-/// Another count each second, for a minute and until some were accepted, and then 3.
+/// Another count each second, for a minute, and then 3. None is refused, whatever is under way.
 pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-hurry");
@@ -22,24 +24,13 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     etcd.until_settled(3);
     etcd.write();
     etcd.may_have(5);
-    let (mut accepted, most) = (0, patient(GROWN).as_secs());
-    for second in 0.. {
-        if second >= 60 && accepted >= 10 {
-            break;
-        }
-        assert!(second < most, "{accepted} of {second} counts were accepted");
+    for second in 0..60 {
         // Each of 1 to 5, and never the same twice.
-        let count = format!("--replicas={}", 1 + second * 2 % 5);
-        match namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).run() {
-            Ok(_) => accepted += 1,
-            // Against the change that is under way.
-            Err(why) => assert!(why.contains("wait until that is through"), "{why}"),
-        }
+        etcd.change(&json!({"replicas": 1 + second * 2 % 5}));
         etcd.follow_for(Duration::from_secs(1)); // never two learners, never too many
     }
     let begun = Instant::now();
-    // As soon as no change is under way that it would be against: up to five members are made first, one by one.
-    within(GROWN, || namespace.kubectl(&["scale", "etcdcluster", NAME, "--replicas=3"]).run());
+    etcd.change(&json!({"replicas": 3}));
     etcd.until_settled(3);
     etcd.goes_on(100);
     crate::figure(format!(
@@ -51,6 +42,53 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: asked for another count every second: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
+}
+
+/// The volume of the second member never comes, until it is no longer asked for.
+pub fn etcd_is_asked_for_fewer_while_a_claim_is_pending(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-pending");
+    for object in only_volume(bed) {
+        namespace.apply(&object);
+    }
+    let storage = json!({"storage": {"size": "1Gi", "reclaimPolicy": "Delete", "storageClassName": CLASS}});
+    let etcd = Etcd::asking(&namespace, "Disabled", NEWEST, 1, &storage);
+    etcd.until_settled(1);
+    let before = etcd.seen();
+    etcd.write();
+    etcd.may_have(3);
+    etcd.change(&json!({"replicas": 3}));
+    etcd.until(|_| {
+        let (claim, pod) = (namespace.get("pvc/data-main-1")?, namespace.get("pod/main-1")?);
+        let phases = [&claim["status"]["phase"], &pod["status"]["phase"]];
+        if phases == ["Pending"; 2] { Ok(()) } else { Err(format!("{phases:?}")) }
+    });
+    etcd.goes_on(100);
+    etcd.change(&json!({"replicas": 1}));
+    etcd.until_settled(1);
+    for object in ["pod/main-1", "pvc/data-main-1"] {
+        namespace.until_gone(object);
+    }
+    etcd.goes_on(100);
+    assert_eq!(etcd.seen(), before, "no member was added");
+    let report = etcd.expect_kept(200);
+    report.expect_no_outage();
+    gone_with_its_object(bed, &namespace);
+    bed.kubectl(&["delete", "persistentvolume,storageclass", CLASS]).ok();
+}
+
+/// A volume of that class, in a folder of the node, and the class, which makes no other.
+fn only_volume(bed: &Bed) -> [Value; 2] {
+    let folder = bed.cluster.folder().join(CLASS);
+    fs::create_dir_all(&folder).expect("a folder");
+    // etcd is not root.
+    fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("anybody may write there");
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": CLASS},
+        "provisioner": "kubernetes.io/no-provisioner"});
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": CLASS},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": CLASS,
+            "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": folder}}});
+    [class, volume]
 }
 
 /// Clusters that one operator works.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod backup;
+mod busy;
 mod certificates;
 mod cluster;
 mod corrupt;
@@ -9,12 +10,16 @@ mod downgrade;
 mod fault_scenario;
 mod full_volume;
 mod kill;
+mod large;
 mod load;
+mod logs;
+mod owned;
 mod rare_paths;
 mod recovery;
 mod reference_cluster;
 mod refused;
 pub mod replayed;
+mod silent;
 mod transitions;
 pub mod unattended;
 mod users;
@@ -49,6 +54,18 @@ pub const TESTS: &[Test] = &[
     (
         "etcd_that_has_filled_its_volume_takes_writes_again",
         full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
+    ),
+    (
+        "etcd_grows_although_its_object_is_written_all_the_time",
+        busy::etcd_grows_although_its_object_is_written_all_the_time,
+    ),
+    (
+        "etcd_keeps_its_members_whatever_of_its_objects_is_deleted",
+        owned::etcd_keeps_its_members_whatever_of_its_objects_is_deleted,
+    ),
+    (
+        "etcd_is_asked_for_fewer_while_a_claim_is_pending",
+        load::etcd_is_asked_for_fewer_while_a_claim_is_pending,
     ),
     ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
@@ -98,10 +115,15 @@ pub const ASIDE: &[&[Test]] = &[
     rare_paths::TESTS,
 ];
 
-/// Under the deployed operator, of which each takes all that the machine has, or measures that.
+/// Under the deployed operator, of which each takes all that the machine has, measures that, or keeps others from it.
 pub const ALONE: &[Test] = &[
     ("etcd_is_the_same_whatever_way_it_came", transitions::etcd_is_the_same_whatever_way_it_came),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
+    ("etcd_keeps_a_member_that_does_not_answer", silent::etcd_keeps_a_member_that_does_not_answer),
+    (
+        "etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced",
+        large::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced,
+    ),
 ];
 
 /// After all other tests of etcd.

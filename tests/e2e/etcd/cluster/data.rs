@@ -38,6 +38,26 @@ impl Etcd<'_> {
         panic!("there is room for ever");
     }
 
+    /// Writes keys of so many bytes each, until so many bytes of its database are in use.
+    pub fn load(&self, bytes: usize, in_use: i64) {
+        let value = vec![b'x'; bytes];
+        let mut number = 0;
+        self.until(|_| {
+            let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+            for _ in 0..16 {
+                let keys: Vec<_> = (number..number + 32).map(|key| format!("load-{key}")).collect();
+                let puts = keys.iter().map(|key| voter.put(key.as_bytes(), &value));
+                let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
+                // The same keys again: what was written is written over.
+                refused.map_or(Ok(()), |error| Err(error.to_string()))?;
+                number += 32;
+            }
+            let status = self.runtime.block_on(voter.status()).map_err(|error| error.to_string())?;
+            let used = status.db_size_in_use;
+            if used >= in_use { Ok(()) } else { Err(format!("{used} of {in_use} bytes are in use")) }
+        });
+    }
+
     /// What all voters have up to a revision: one hash, for all have the same.
     #[track_caller]
     pub fn hash(&self, revision: i64) -> u32 {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Header, Outcome};
+use gatehouse::runtime::clock;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -18,9 +19,6 @@ use crate::random::Random;
 use crate::wait::{PATIENCE, eventually_async, patient};
 
 const KEYS: u64 = 8;
-const CLIENTS: u64 = 4;
-/// Between two calls of a client, unless a test chooses another pause.
-const PAUSE: Duration = Duration::from_millis(1);
 /// After a call that failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
@@ -30,6 +28,38 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// so a cluster that keeps its majority has an order of magnitude to spare on a busy machine. The operator calls a
 /// quorum lost after the same minute: a shorter gap was not ended by a recovery.
 pub const OUTAGE: Duration = Duration::from_mins(1);
+
+/// How many clients there are, and how long each rests between two calls: no gap shorter than that is seen.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// How many.
+    pub clients: u64,
+    /// How long.
+    pub pause: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { clients: 4, pause: Duration::from_millis(1) }
+    }
+}
+
+/// A time without an acknowledged change, counted from the start of the clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The last change before it.
+    pub from: Duration,
+    /// The first one after it.
+    pub to: Duration,
+}
+
+impl Gap {
+    /// How long it was.
+    #[must_use]
+    pub const fn length(self) -> Duration {
+        self.to.saturating_sub(self.from)
+    }
+}
 
 /// Clients at work.
 #[derive(Debug)]
@@ -50,6 +80,10 @@ pub struct Report {
     pub last: i64,
     /// The longest time without an acknowledged change, from the start of the clients to their end.
     pub longest_gap: Duration,
+    /// When the clients began.
+    pub begun: SystemTime,
+    /// For how long they were at work.
+    pub lasted: Duration,
     /// What should not be.
     pub violations: Vec<Violation>,
 }
@@ -57,8 +91,9 @@ pub struct Report {
 #[derive(Debug)]
 struct Shared {
     prefix: String,
-    pause: Duration,
+    pace: Pace,
     begin: Instant,
+    begun: SystemTime,
     stop: AtomicBool,
     next: AtomicU64,
     acknowledged: AtomicU64,
@@ -69,15 +104,16 @@ struct Shared {
 impl Writer {
     /// Begins to write to keys below a prefix that nothing else uses, at any of these members.
     pub async fn start(prefix: &str, clients: Vec<Client>) -> Self {
-        Self::start_with_pause(prefix, clients, PAUSE).await
+        Self::start_at(Pace::default(), prefix, clients).await
     }
 
-    /// The same, with this pause between two calls of a client: no gap shorter than that is seen.
-    pub async fn start_with_pause(prefix: &str, clients: Vec<Client>, pause: Duration) -> Self {
+    /// The same at another pace.
+    pub async fn start_at(pace: Pace, prefix: &str, clients: Vec<Client>) -> Self {
         let shared = Arc::new(Shared {
             prefix: prefix.to_owned(),
-            pause,
+            pace,
             begin: Instant::now(),
+            begun: clock::now().into(),
             stop: AtomicBool::new(false),
             next: AtomicU64::new(1),
             acknowledged: AtomicU64::new(0),
@@ -86,7 +122,7 @@ impl Writer {
         });
         let begun = shared.mark("begin").await;
         let mut tasks = JoinSet::new();
-        for number in 1..=CLIENTS {
+        for number in 1..=pace.clients {
             tasks.spawn(work(Arc::clone(&shared), number));
         }
         Self { shared, tasks, begun }
@@ -137,8 +173,9 @@ impl Writer {
             violations.push(Violation { fault: Fault::OtherCluster, text: format!("{clusters:x?}") });
         }
         violations.extend(differences(voters, last).await);
-        let longest_gap = longest_gap(&calls, ended);
-        Report { calls, events, last, longest_gap, violations }
+        let lasted = Duration::from_nanos(ended);
+        let longest_gap = gaps(&calls, lasted).into_iter().map(Gap::length).max().unwrap_or_default();
+        Report { calls, events, last, longest_gap, begun: shared.begun, lasted, violations }
     }
 }
 
@@ -147,6 +184,12 @@ impl Report {
     #[must_use]
     pub fn acknowledged(&self) -> usize {
         self.calls.iter().filter(|call| matches!(call.answer, Answer::Done(_))).count()
+    }
+
+    /// The times without an acknowledged change that were longer than that.
+    #[must_use]
+    pub fn gaps(&self, longer: Duration) -> Vec<Gap> {
+        gaps(&self.calls, self.lasted).into_iter().filter(|gap| gap.length() > longer).collect()
     }
 
     /// Fails unless etcd kept its word, to so many acknowledged changes at least.
@@ -291,7 +334,7 @@ async fn work(shared: Arc<Shared>, number: u64) -> Vec<Call> {
         let call = shared.call(&client, key, action).await;
         let failed = call.answer.revision().is_none();
         calls.push(call);
-        sleep(if failed { PAUSE_AFTER_FAILURE } else { shared.pause }).await;
+        sleep(if failed { PAUSE_AFTER_FAILURE } else { shared.pace.pause }).await;
     }
     calls
 }
@@ -314,13 +357,13 @@ async fn differences(voters: &[Client], revision: i64) -> Option<Violation> {
     differ.then(|| Violation { fault: Fault::Diverged, text: format!("at {revision}: {hashes:x?}") })
 }
 
-/// The longest time between two acknowledged changes, the start and the end of the clients counted as such.
-fn longest_gap(calls: &[Call], ended: u64) -> Duration {
+/// The times between two acknowledged changes, the start and the end of the clients counted as such.
+fn gaps(calls: &[Call], lasted: Duration) -> Vec<Gap> {
     let done = calls.iter().filter(|call| matches!(call.answer, Answer::Done(_)));
-    let mut times: Vec<_> = done.map(|call| call.end).chain([0, ended]).collect();
+    let done = done.map(|call| Duration::from_nanos(call.end));
+    let mut times: Vec<_> = done.chain([Duration::ZERO, lasted]).collect();
     times.sort_unstable();
-    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
-    Duration::from_nanos(gaps.max().unwrap_or_default())
+    times.windows(2).map(|pair| Gap { from: pair[0], to: pair[1] }).collect()
 }
 
 #[cfg(test)]
@@ -328,13 +371,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_gap_may_be_before_the_first_change_or_after_the_last() {
+    fn gaps_may_be_before_the_first_change_or_after_the_last() {
         let done = |end| Call { start: 0, end, key: 0, action: Action::Delete, answer: Answer::Done(1) };
         let failed = Call { answer: Answer::Failed, ..done(50) };
-        for (ends, ended, gap) in [([10, 30], 35, 20), ([30, 40], 45, 30), ([10, 15], 95, 80)] {
+        for (ends, ended, lengths) in
+            [([10, 30], 35, [10, 20, 5]), ([30, 40], 45, [30, 10, 5]), ([10, 15], 95, [10, 5, 80])]
+        {
             let calls = [done(ends[0]), failed.clone(), done(ends[1])];
-            assert_eq!(longest_gap(&calls, ended), Duration::from_nanos(gap));
+            let found = gaps(&calls, Duration::from_nanos(ended)).into_iter().map(Gap::length);
+            assert_eq!(found.collect::<Vec<_>>(), lengths.map(Duration::from_nanos));
         }
-        assert_eq!(longest_gap(&[], 7), Duration::from_nanos(7));
+        let whole = Gap { from: Duration::ZERO, to: Duration::from_nanos(7) };
+        assert_eq!(gaps(&[], whole.to), [whole]);
     }
 }
