@@ -32,7 +32,7 @@ fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
     assert_eq!(after(&object("8", 3), 2_000), None);
     assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
     let read = Read { generation: None, ..read.clone() };
-    assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
+    assert_eq!(read.stands(&object("8", 3), at), None, "it is unknown of which count that is");
 }
 
 #[test]
