@@ -50,7 +50,9 @@ impl Schedule {
         let mut dates = BTreeMap::<_, Dated>::new();
         for (at, exception) in exceptions.iter().enumerate() {
             let When::Dates(own) = &exception.when else { continue };
-            own.iter().for_each(|date| dates.entry(*date).or_default().add(at, exception));
+            for date in own {
+                dates.entry(*date).or_default().add(at, exception);
+            }
         }
         Ok(Self {
             zone,
