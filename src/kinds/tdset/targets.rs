@@ -58,6 +58,16 @@ struct Watched {
     end: AbortHandle,
 }
 
+impl Watched {
+    /// Whether a TDSet asks for the objects. Their watch stops otherwise.
+    fn is_needed(&self) -> bool {
+        if self.askers.is_empty() {
+            self.end.abort();
+        }
+        !self.askers.is_empty()
+    }
+}
+
 /// What was read of a workload.
 #[derive(Clone)]
 struct Read {
@@ -147,17 +157,17 @@ impl Targets {
     /// The reconciliation has asked for all that the object refers to: what it watched before is watched for others
     /// alone.
     pub fn ends(&self, uid: &str) {
-        self.retain(|of, asks| asks || of != uid);
+        self.let_go(uid, |asked| !asked);
     }
 
-    /// Stops the watches that no TDSet needs any more.
-    fn retain(&self, asks: impl Fn(&str, bool) -> bool) {
+    /// The object of that uid no longer asks for what it is over with, and the watches stop that no TDSet needs any more.
+    /// At each reconciliation: the entries of other objects are not looked at.
+    fn let_go(&self, uid: &str, is_over: impl Fn(bool) -> bool) {
         self.watched().retain(|_, one| {
-            one.askers.retain(|uid, asked| asks(uid, *asked));
-            if one.askers.is_empty() {
-                one.end.abort();
+            if one.askers.get(uid).is_some_and(|asked| is_over(*asked)) {
+                one.askers.remove(uid);
             }
-            !one.askers.is_empty()
+            one.is_needed()
         });
     }
 
@@ -384,14 +394,17 @@ impl Targets {
 
     /// Forgets what was read for an object, and what was watched for it.
     pub fn forget(&self, uid: &str) {
-        self.retain(|of, _| of != uid);
+        self.let_go(uid, |_| true);
         self.scales.forget(uid);
         self.scaled_objects.forget(uid);
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.retain(|of, _| uids.contains(of));
+        self.watched().retain(|_, one| {
+            one.askers.retain(|uid, _| uids.contains(uid));
+            one.is_needed()
+        });
         self.scales.forget_all_but(uids);
         self.scaled_objects.forget_all_but(uids);
     }

@@ -1,6 +1,46 @@
+use std::cell::Cell;
+use std::convert::Infallible;
+
+use axum::http::{Request, Response};
+use kube::client::Body;
 use serde_json::json;
 
 use super::*;
+
+#[tokio::test]
+async fn the_end_of_a_reconciliation_looks_at_no_entry_of_another_object() {
+    let service =
+        tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
+    let (targets, _watches) = Targets::new(Client::new(service, "default"), WatchScope::All);
+    let deployments = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+    let kinds = [deployments, scaled_objects()];
+    for number in 0..1_000 {
+        for kind in &kinds {
+            targets.watch(&number.to_string(), kind);
+        }
+    }
+    let looks = Cell::new(0);
+    let let_go = |uid: &str| {
+        targets.let_go(uid, |asked| {
+            looks.set(looks.get() + 1);
+            !asked
+        });
+        looks.take()
+    };
+    let askers = || kinds.each_ref().map(|kind| targets.watched().get(kind).map(|one| one.askers.len()));
+    assert_eq!((let_go("7"), askers()), (2, [Some(1_000); 2]), "it has asked for both");
+    targets.begins("7");
+    targets.watch("7", &kinds[0]);
+    assert_eq!((let_go("7"), askers()), (2, [Some(1_000), Some(999)]));
+    assert_eq!((let_go("7"), let_go("none")), (1, 0));
+    targets.forget("7");
+    assert_eq!(askers(), [Some(999); 2]);
+    targets.forget_all_but(&HashSet::from(["8".to_owned()]));
+    targets.begins("8");
+    targets.watch("8", &kinds[1]);
+    targets.ends("8");
+    assert_eq!(askers(), [None, Some(1)], "a kind is no longer watched that nobody asks for");
+}
 
 #[test]
 fn who_applied_a_workload_without_its_count_did_not_write_that() {
