@@ -1,17 +1,15 @@
 use std::cell::Cell;
-use std::convert::Infallible;
 
-use axum::http::{Request, Response};
-use kube::client::Body;
 use serde_json::json;
 
+use super::scaled_object::scaled_objects;
 use super::*;
 
 #[tokio::test]
 async fn the_end_of_a_reconciliation_looks_at_no_entry_of_another_object() {
-    let service =
-        tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
-    let (targets, _watches) = Targets::new(Client::new(service, "default"), WatchScope::All);
+    // No API server is asked: the watches wait for a reader.
+    let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    let (targets, _watches) = Targets::new(Client::try_from(config).unwrap(), WatchScope::All);
     let deployments = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
     let kinds = [deployments, scaled_objects()];
     for number in 0..1_000 {
