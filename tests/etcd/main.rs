@@ -20,6 +20,7 @@ mod configuration;
 mod conformance;
 mod data;
 mod failures;
+mod lag;
 mod maintenance;
 mod members;
 mod support;
@@ -102,6 +103,9 @@ fn on_every_version() -> Vec<Named> {
         a_member_runs_by_what_is_rendered_and_answers_its_probes,
         every_flag_that_is_free_is_written_as_etcd_reads_it,
     ];
+    let lag = tests![lag:
+        a_member_that_stood_still_lags_until_it_has_applied_what_it_missed,
+    ];
     let audit = tests![audit:
         voters_that_hold_the_same_are_found_equal_at_any_revision,
         a_member_whose_file_was_altered_is_named_by_the_others,
@@ -114,7 +118,7 @@ fn on_every_version() -> Vec<Named> {
         a_backup_over_tls_shows_the_clients_certificate,
     ];
     // Those that take longest come first, so that none of them is left over at the end.
-    [&failures[..], &members, &maintenance, &backup, &audit, &data, &auth, &configuration].concat()
+    [&failures[..], &members, &maintenance, &backup, &audit, &lag, &data, &auth, &configuration].concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {

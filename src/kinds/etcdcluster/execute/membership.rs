@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::{Execution, Failure, unless_refused};
 use crate::kinds::etcdcluster::actions::MembershipGuard;
-use crate::kinds::etcdcluster::etcd::{self, Client, Refusal};
+use crate::kinds::etcdcluster::etcd::{Client, Refusal};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
     ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Role, Uid,
 };
 use crate::kinds::etcdcluster::observe::{etcd as asking, kubernetes, phase};
-use crate::kinds::etcdcluster::plan::{CAUGHT_UP, quorum};
+use crate::kinds::etcdcluster::plan::{has_caught_up, quorum};
 
 /// Members that are asked, one after the other, before a change is left to the next reconciliation.
 const ASKED: usize = 2;
@@ -281,9 +281,7 @@ async fn serve_without(
     let answers: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
     let seen = execution.observation().answers().map(|(_, status)| status.raft_index);
     let furthest = seen.chain(answers.iter().map(|status| status.raft_index)).max().unwrap_or(0);
-    let has_caught_up =
-        |status: &&etcd::Status| status.raft_applied_index.saturating_add(CAUGHT_UP) >= furthest;
-    if answers.iter().filter(has_caught_up).count() >= needed {
+    if answers.iter().filter(|status| has_caught_up(status.raft_applied_index, furthest)).count() >= needed {
         return Ok(());
     }
     Err(Failure::moved("the other voters cannot spare the member"))

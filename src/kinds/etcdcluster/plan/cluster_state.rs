@@ -23,6 +23,12 @@ pub const fn quorum(voters: usize) -> usize {
 /// sent entries, and needs no snapshot first.
 pub const CAUGHT_UP: u64 = 5_000;
 
+/// Whether a member that has applied the log up to an entry has caught up with who has got furthest.
+#[must_use]
+pub const fn has_caught_up(applied: u64, furthest: u64) -> bool {
+    applied.saturating_add(CAUGHT_UP) >= furthest
+}
+
 /// Whether pods are to come up with the label of a voter. From when clients may come in for the first time, for good.
 #[must_use]
 pub fn labels_voters(desired: &Desired, seen: &Observation) -> bool {
@@ -147,8 +153,7 @@ impl<'a> ClusterState<'a> {
     /// Whether a member that answers lacks so much of the log that it acknowledges nothing for a while.
     pub fn lags(&self, ordinal: Ordinal) -> bool {
         let furthest = self.seen.answers().map(|(_, status)| status.raft_index).max().unwrap_or(0);
-        self.status(ordinal)
-            .is_some_and(|status| status.raft_applied_index.saturating_add(CAUGHT_UP) < furthest)
+        self.status(ordinal).is_some_and(|status| !has_caught_up(status.raft_applied_index, furthest))
     }
 
     /// Voters that are healthy and have caught up, one left out.

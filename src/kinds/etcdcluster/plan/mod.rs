@@ -24,7 +24,7 @@ mod scale;
 mod summary;
 mod upgrade;
 
-pub use cluster_state::{CAUGHT_UP, has_lost_data, labels_voters, quorum};
+pub use cluster_state::{CAUGHT_UP, has_caught_up, has_lost_data, labels_voters, quorum};
 pub use decision::Wake;
 pub use housekeeping::fixed_volumes;
 pub use preconditions::BlockedReason;
