@@ -75,6 +75,7 @@ kit::slices!(
     careful_upgrade,
     patches,
     refused_versions,
+    down_and_up,
     comparison
 );
 
@@ -146,6 +147,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::IgnoresProtection, slices::protected, Rule::DeletedProtected),
     (Fault::SkipsTheBackup, slices::patches, Rule::NoBackup),
     (Fault::SkipsTheSnapshot, slices::careful_upgrade, Rule::LogUnreadable),
+    (Fault::SkipsTheSnapshot, slices::down_and_up, Rule::LogUnreadable),
     (Fault::LowersUnallowed, slices::refused_versions, Rule::VersionNotAllowed),
     (Fault::OverlooksPatches, slices::refused_versions, Rule::VersionNotAllowed),
     (Fault::DropsAllHistory, slices::tight_space, Rule::HistoryDropped),

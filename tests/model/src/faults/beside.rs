@@ -52,8 +52,8 @@ pub fn look(fault: Fault, seen: &mut Observation) {
         }
         Fault::DefragmentsAgain => statuses(seen, |status| status.defragmented = Age::PastDeadline),
         Fault::DefragmentsForLittle => statuses(seen, |status| {
-            status.db_size *= 1000;
-            status.db_size_in_use *= 1000;
+            status.db_size *= 100;
+            status.db_size_in_use *= 100;
         }),
         Fault::RestartsUncompared => seen.comparison_age = Age::Fresh,
         Fault::OverlooksSize => takes_for_sized(seen),

@@ -26,6 +26,11 @@ const COMPARED: Reach = ("all run another template, and were compared", |start, 
 const DIFFERENT: Reach =
     ("members were found to differ", |_, world| world.audit.is_some() && world.corrupt_voters() > 0);
 
+const RAISED: Reach = ("all run 3.7", |_, world| {
+    let places = world.objects.pods.values();
+    world.etcd.version == 7 && places.filter(|place| place.pod.template.version.minor == 7).count() == 2
+});
+
 /// Larger volumes are asked for, of which one cannot grow and one drives itself; a claim is deleted, and a third member
 /// comes. The spec is invalid for a while.
 pub fn volumes() -> Slice {
@@ -120,6 +125,18 @@ pub fn careful_upgrade() -> Slice {
     start.faults = Faults { failed_backups: 1, kills: 1, crashes: 1, ..Faults::default() };
     let does = &["start-backup", "append-entries", "delete-pod"];
     Slice::new(start, &[BACKED_UP, FAILED, CRASHED], does)
+}
+
+/// Two members of 3.6 that have saved snapshots are brought to 3.5, to 3.6 and to 3.7. Once 3.5 has run, no snapshot from
+/// before counts.
+pub fn down_and_up() -> Slice {
+    let mut start = World::settled(2, NEWEST).with_snapshots();
+    start.desired.allows_downgrade = true;
+    start.edits = [Version::new(5, 33), NEWEST, Version::new(7, 3)].map(Edit::Version).to_vec();
+    start.is_prompt = true;
+    start.faults = Faults { kills: 1, crashes: 1, ..Faults::default() };
+    let does = &["downgrade-enable", "append-entries", "delete-pod", "move-leader"];
+    Slice::new(start, &[ALL_LOWERED, RAISED, CRASHED], does)
 }
 
 /// A later patch is asked for, the earlier one again, and the later one; each upgrade has its backup.

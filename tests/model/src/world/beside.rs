@@ -226,20 +226,39 @@ impl World {
         found.map(|(ordinal, _)| *ordinal)
     }
 
+    /// Has each member have saved a snapshot, and counts from now on which of them 3.7 can begin with.
+    pub fn with_snapshots(mut self) -> Self {
+        self.beside.snapshots = Some(self.etcd.members.iter().map(|member| member.id).collect());
+        self
+    }
+
+    /// A member of 3.5 runs: it may log what 3.7 cannot read, and every member does the same.
+    pub fn log_for_old_members(&mut self) {
+        if let Some(saved) = &mut self.beside.snapshots {
+            saved.clear();
+        }
+    }
+
     /// Has members start with nothing that a newer minor could begin with.
     pub fn without_snapshots(mut self) -> Self {
         self.beside.snapshots = Some(BTreeSet::new());
         self
     }
 
-    /// Appends entries until each member that runs saves a snapshot.
+    /// Appends entries until each member that runs saves a snapshot. Beside a member of 3.5 it is of no use.
     pub fn append(&mut self) -> bool {
         let running = self.up();
         let leads = self.leads();
-        if let Some(saved) = self.beside.snapshots.as_mut().filter(|_| leads) {
+        let has_old = self.runs_before_3_6();
+        if let Some(saved) = self.beside.snapshots.as_mut().filter(|_| leads && !has_old) {
             saved.extend(running);
         }
         leads
+    }
+
+    fn runs_before_3_6(&self) -> bool {
+        let mut running = self.objects.pods.values().filter(|place| place.pod.phase == PodPhase::Up);
+        running.any(|place| place.pod.template.version.minor < 6)
     }
 
     pub fn has_saved_snapshot(&self, member: MemberId) -> bool {

@@ -167,6 +167,9 @@ impl World {
             if minor < self.etcd.version {
                 self.breaks(Rule::RunsTooOld);
             }
+            if minor < 6 {
+                self.log_for_old_members();
+            }
             let crosses = minor >= 7 && self.etcd.version < 7;
             let member =
                 self.objects.volumes.get(&ordinal).and_then(|disk| disk.data).map(|data| data.member);
