@@ -8,6 +8,7 @@ use crate::api::Version as Served;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::kinds::etcdcluster::api::validate::validate;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid, Version};
 use crate::kinds::etcdcluster::spec::Spec;
@@ -130,6 +131,27 @@ fn clients_get_the_service_that_the_spec_asks_for_and_members_theirs() {
     assert_eq!(headless, services::manifests(&cluster(&json!({})))[0].object);
     assert_eq!(client["spec"]["type"], "LoadBalancer");
     assert_eq!(client["metadata"]["annotations"]["example.com/pool"], "outside");
+}
+
+/// A release that no longer supports a minor leaves what was made for its members: they go on, and are found.
+#[test]
+fn members_of_a_minor_that_is_no_longer_supported_are_as_before() {
+    let of = |version: &str| {
+        let spec = json!({"replicas": 3, "version": version, "storage": {"size": "10Gi"}});
+        let object = object(&spec);
+        let said = validate(&serde_json::to_value(&object).unwrap(), None);
+        let spec = Spec::resolve(&object, &said.errors);
+        let desired = spec.desired(None);
+        let mut set = stateful_set::manifest(&spec, &desired.template, desired.replicas, GUARD, true).object;
+        // A digest of all that is compared here.
+        set["metadata"]["annotations"].take();
+        let services = services::manifests(&spec).map(|manifest| manifest.object);
+        let budget = budget::manifest(&spec, 2).object;
+        (desired.is_valid, json!([set, services, budget]).to_string().replace(version, "VERSION"))
+    };
+    let (known, dropped) = (of("3.6.16"), of("3.4.30"));
+    assert!(known.0 && !dropped.0, "its version is refused");
+    assert_eq!(dropped.1, known.1);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! To which members clients are led, and that this needs no operator.
 
-use super::rules::{V3_6, planned, pod, rested, status};
+use super::rules::{V3_6, finding, planned, pod, rested, status};
 use super::world::World;
+use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::observation::{Age, Cause, Fact, Ordinal, PodPhase, Record, Role};
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::observation::{Age, Cause, Fact, Ordinal, PodPhase, Record, Role, Version};
 use crate::kinds::etcdcluster::plan::plan;
 
 /// The ordinals of the pods that Service and PodDisruptionBudget select.
@@ -42,15 +44,29 @@ fn pods_of_an_earlier_release_get_their_label_while_work_rests_and_when_it_goes_
 
 /// A release that no longer supports the minor that a cluster runs takes its spec for invalid.
 #[test]
-fn members_of_a_spec_that_is_not_valid_are_labelled() {
-    let mut world = World::settled(3, V3_6);
-    world.set.as_mut().unwrap().labels_voters = false;
-    world.desired.is_valid = false;
-    world.pods.remove(&Ordinal(0));
-    world.turn();
-    assert_eq!(served(&world), [1, 2]);
-    world.rounds(2);
-    assert_eq!(served(&world), [0, 1, 2]);
+fn members_of_a_spec_that_is_not_valid_are_labelled_and_go_on() {
+    for version in [V3_6, Version::new(4, 30)] {
+        let mut world = World::settled(3, version);
+        world.set.as_mut().unwrap().labels_voters = false;
+        world.desired.is_valid = false;
+        world.pods.remove(&Ordinal(0));
+        world.turn();
+        assert_eq!(served(&world), [1, 2]);
+        let before = world.log.len();
+        world.rounds(2);
+        assert_eq!(served(&world), [0, 1, 2]);
+        let plan = world.run();
+        assert_eq!(finding(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+        let asked = world.desired.template;
+        let is_label = |action: &Action| match action {
+            Action::ApplyStatefulSet { from, replicas, template, .. } => {
+                from == replicas && *template == asked
+            }
+            action => matches!(action, Action::LabelPod { .. }),
+        };
+        assert!(world.log[before..].iter().all(is_label), "{version}: {:?}", &world.log[before..]);
+        assert_eq!(world.live_voters(), 3, "{version}");
+    }
 }
 
 #[test]

@@ -72,6 +72,25 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
 }
 
 #[test]
+fn that_a_minor_is_no_longer_supported_is_said_while_its_members_serve() {
+    let mut cluster = cluster(&json!({"replicas": 3, "version": "3.4.30", "tls": {"mode": "Disabled"}}));
+    cluster.refused = vec![Path::spec().at("version")];
+    let mut seen = seen(&cluster);
+    seen.cluster_version = Fact::Known(4);
+    for ordinal in 0..3 {
+        let old = Answer { version: Version::new(4, 30), ..answer(ordinal) };
+        seen.statuses.insert(Ordinal(ordinal), Fact::Known(old));
+    }
+    let status = status(&cluster, &EtcdClusterStatus::default(), &seen);
+    let said = said(&status);
+    let refused = "False SpecInvalid: version 3.4.30 is not among 3.5.*, 3.6.* and 3.7.*";
+    assert_eq!([&*said["SpecValid"], &*said["Ready"]], [refused; 2]);
+    assert!(said["Available"].starts_with("True "), "{}", said["Available"]);
+    let told = news(&EtcdClusterStatus::default(), &status, &mut None);
+    assert!(told.iter().any(|note| note.warning && note.reason == reason::INVALID), "{told:?}");
+}
+
+#[test]
 fn an_operation_says_what_it_does_and_what_it_waits_for() {
     let cluster = plain();
     let say = |kind, target, reason, phase| {
