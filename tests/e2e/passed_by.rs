@@ -60,9 +60,9 @@ const PASSED_BY: &[(&str, u64, Part)] = &[
     ("chart::etcd_is_backed_up_by_an_operator_that_loses_answers", 60, Part::Long2),
     ("chart::etcd_is_the_same_whatever_way_it_came", 1200, Part::Long2),
     ("chart::a_cluster_that_hangs_holds_up_no_other", 900, Part::Long2),
-    ("chart::etcd_keeps_a_member_that_does_not_answer", 320, Part::Long2),
+    ("chart::etcd_keeps_a_member_that_does_not_answer", 340, Part::Long2),
     ("chart::etcd_keeps_its_members_whatever_of_its_objects_is_deleted", 500, Part::Long2),
-    ("chart::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced", 900, Part::Long2),
+    ("chart::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced", 330, Part::Long2),
 ];
 
 /// Which tests a run is about.

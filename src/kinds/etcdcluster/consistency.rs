@@ -4,7 +4,7 @@
 //! has dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one
 //! that hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
 //! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for). Without need the leader is not asked
-//! where that takes long, for then nobody's write is acknowledged.
+//! where that takes long, for then no write is acknowledged.
 //! Never: changes anything.
 
 pub mod decision;

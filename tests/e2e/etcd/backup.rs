@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gatehouse::kinds::etcdcluster::etcd::{Client, Limits};
 use kit::call::Call;
 use kit::etcd::{Calls as _, Range};
-use kit::wait::eventually;
+use kit::wait::{eventually, patient};
 use serde_json::{Value, json};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
@@ -18,6 +18,9 @@ use crate::release::Way;
 
 /// The claim that backups go to.
 pub const CLAIM: &str = "backups";
+
+/// How long it may take until the status says that a destination is not there.
+const TOLD: Duration = Duration::from_mins(1);
 
 /// The Pod that shows what is there.
 const READER: &str = "reader";
@@ -52,6 +55,7 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
         let is_scheduled = spec["suspend"] == false && spec["schedule"] == "0 2 * * *";
         if is_scheduled { Ok(()) } else { Err(format!("{spec}")) }
     });
+    follows_a_destination_that_is_not_there(&etcd);
     etcd.change(&json!({"backup": null}));
     etcd.until(|_| match namespace.get("cronjob/main-backup") {
         Ok(found) => Err(format!("it is there: {}", found["metadata"])),
@@ -75,6 +79,7 @@ pub fn claim(namespace: &Namespace<'_>) {
 
 /// The upgrade waits for its backup, which waits for its claim; what is said of it in the end.
 fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) -> Value {
+    let asked = Instant::now();
     etcd.until(|_| {
         let said = condition(&etcd.object()?, "Progressing");
         let message = said["message"].as_str().unwrap_or_default();
@@ -88,11 +93,7 @@ fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) -> V
         of_members.map(image).collect::<Vec<_>>()
     };
     assert!(images().iter().all(|image| image.ends_with(":v3.5.33")), "{:?}", images());
-    let unavailable = etcd.until(|_| {
-        let said = condition(&etcd.object()?, "BackupReady");
-        if said["reason"] == "BackupDestinationUnavailable" { Ok(said) } else { Err(format!("{said}")) }
-    });
-    assert_eq!(unavailable["status"], "False", "{unavailable}");
+    until_told(etcd, asked);
     let begun = Instant::now();
     claim(namespace);
     let is_complete = || {
@@ -112,6 +113,34 @@ fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) -> V
     let ready = condition(&object, "BackupReady");
     assert_eq!((&ready["status"], &ready["reason"]), (&json!("True"), &json!("BackupVerified")), "{ready}");
     object["status"]["backup"]["lastSuccess"].clone()
+}
+
+/// Waits until the status says that the destination is not there, which it does soon.
+fn until_told(etcd: &Etcd<'_>, asked: Instant) {
+    let told = until_backup_is(etcd, "BackupDestinationUnavailable");
+    let taken = asked.elapsed();
+    assert_eq!(told["status"], "False", "{told}");
+    assert!(taken < patient(TOLD), "the status says so after {taken:.1?}: {told}");
+}
+
+fn until_backup_is(etcd: &Etcd<'_>, reason: &str) -> Value {
+    etcd.until(|_| {
+        let said = condition(&etcd.object()?, "BackupReady");
+        if said["reason"] == reason { Ok(said) } else { Err(format!("{said}")) }
+    })
+}
+
+/// Backups are to go where no claim is, after one that was verified, and then where they went before.
+fn follows_a_destination_that_is_not_there(etcd: &Etcd<'_>) {
+    let goes_to = |claim: &str| {
+        etcd.change(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": claim}}}}));
+    };
+    until_backup_is(etcd, "BackupVerified");
+    let asked = Instant::now();
+    goes_to("elsewhere");
+    until_told(etcd, asked);
+    goes_to(CLAIM);
+    until_backup_is(etcd, "BackupVerified");
 }
 
 /// A backup as a person asks for it; what is said of it.

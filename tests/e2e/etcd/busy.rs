@@ -1,4 +1,4 @@
-//! An object that somebody else writes to all the time.
+//! An object that other clients write to all the time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

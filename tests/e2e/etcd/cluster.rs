@@ -13,7 +13,7 @@ use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Tls};
 use kit::history::writer::{Pace, Report, Writer};
 use kit::kstatus::kstatus;
 pub use kit::objects::condition;
-use kit::wait::patient;
+use kit::wait::{patient, within};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -162,10 +162,10 @@ impl<'a> Etcd<'a> {
             .collect()
     }
 
-    /// What clients show and trust by now; none in plain HTTP.
+    /// What clients show and trust by now; none in plain HTTP. Waited for: a test may have deleted it.
     pub fn client_secret(&self) -> Option<Value> {
         let read = || self.namespace.get(&format!("secret/{NAME}-client-tls"));
-        self.has_tls.then(|| read().expect("the Secret of clients"))
+        self.has_tls.then(|| within(self.patience.get(), read))
     }
 
     /// A client of the member in that Pod.

@@ -1,6 +1,6 @@
 //! Data that differ on one member, as after a disk has lost a bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use crate::release::Way;
 /// What a key holds, and nothing else in the file of a database.
 const WHOLE: &str = "a-value-that-is-found-once-0";
 
-/// The leader takes its own data for right, and raises an alarm about each of the others.
+/// The leader takes its own data for right, and raises an alarm about others. Its file is changed while it runs: its
+/// next hash is of what the file holds by then, and no election names another leader, as a stop would have it.
 pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-corrupt");
@@ -29,7 +30,9 @@ pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
     let leader = ids.iter().find(|(_, of)| **of == id).expect("a member").0.clone();
     change_a_bit(&namespace, &leader);
     assert_eq!(etcd.leader(), id, "{leader} leads still");
+    let mut named = BTreeSet::new();
     etcd.until(|members| {
+        named.append(&mut etcd.named_corrupt());
         let members = members.ok_or("no voter is ready")?.members;
         if members.iter().all(|member| member.id != id) {
             Ok(())
@@ -37,6 +40,8 @@ pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
             Err(format!("{leader} is not replaced"))
         }
     });
+    // Else there was no alarm that names the wrong ones, and this tells nothing.
+    assert!(named.iter().any(|one| *one != id && ids.values().any(|of| of == one)), "{named:x?} of {ids:x?}");
     etcd.until_settled(3);
     let (ids_now, claims_now) = (self::ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
     for (name, id) in ids.iter().filter(|(name, _)| **name != leader) {

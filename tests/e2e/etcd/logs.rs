@@ -132,7 +132,15 @@ pub fn said(lines: &[Line], from: SystemTime, to: SystemTime) -> String {
 fn words(text: &str) -> String {
     let line: Value = serde_json::from_str(text).unwrap_or_default();
     let field = |name: &str| line[name].as_str().or_else(|| line["fields"][name].as_str());
-    let words = [field("msg"), field("message"), field("action"), field("error")];
+    let words = [field("msg").map(unnumbered), field("message"), field("action"), field("error")];
     let words: Vec<_> = words.into_iter().flatten().collect();
     if words.is_empty() { text.chars().take(200).collect() } else { words.join(" ") }
+}
+
+/// A message without the number that etcd gives each request that took long: `trace[7] put`.
+fn unnumbered(message: &str) -> &str {
+    match message.split_once("] ") {
+        Some((number, request)) if number.starts_with("trace[") => request,
+        _ => message,
+    }
 }

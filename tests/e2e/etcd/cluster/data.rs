@@ -1,7 +1,9 @@
 //! What a test puts into an EtcdCluster by itself, and reads from it.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
-use gatehouse::kinds::etcdcluster::etcd::{Client, Password, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Password, Refusal};
 use kit::etcd::{Calls as _, Range};
 
 use super::Etcd;
@@ -74,6 +76,14 @@ impl Etcd<'_> {
         let voters = self.voters();
         let ask = |voter: &Client| self.runtime.block_on(voter.status()).ok();
         voters.iter().find_map(ask).expect("a member answers").leader
+    }
+
+    /// The members of which etcd says that their data differ from others'.
+    pub fn named_corrupt(&self) -> BTreeSet<u64> {
+        let ask = |voter: &Client| self.runtime.block_on(voter.alarms()).ok();
+        let alarms = self.voters().iter().find_map(ask).unwrap_or_default();
+        let are_corrupt = alarms.into_iter().filter(|alarm| alarm.kind() == AlarmKind::Corrupt);
+        are_corrupt.map(|alarm| alarm.member).collect()
     }
 
     /// How many members there are, as one of them remembers it.
