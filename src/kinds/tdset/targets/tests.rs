@@ -5,6 +5,7 @@ use axum::http::{Request, Response};
 use kube::client::Body;
 use serde_json::json;
 
+use super::scaled_object::scaled_objects;
 use super::*;
 
 #[tokio::test]
