@@ -134,8 +134,8 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
     // What is mended is worked, and the rest can be deleted.
     let author = author(&namespace);
     for number in [0, LIST] {
-        let ((base, _, mended), name) = (&stored[number], format!("typed-{number}"));
-        let object = patched(base.changed(""), &format!("metadata: {{name: {name}}}"));
+        let ((made, _, mended), name) = (&stored[number], format!("typed-{number}"));
+        let object = patched(made.changed(""), &format!("metadata: {{name: {name}}}"));
         eventually(|| {
             let mut object = object.clone();
             let version = objects.at(mended)["metadata"]["resourceVersion"].clone();
