@@ -22,7 +22,7 @@ use serde_json::json;
 use testbed::Options;
 
 /// Calls in flight at a time, as many as the operator's reconciliations.
-const AT_A_TIME: u64 = 32;
+const AT_A_TIME: usize = 32;
 /// A replica is at rest that has reconciled nothing for so long.
 const REST: Duration = Duration::from_secs(3);
 
@@ -43,11 +43,11 @@ fn main() {
     replica.tell(&format!("that begins with {count} objects"), count);
 }
 
-fn create(bed: &Bed, count: u64) {
+fn create(bed: &Bed, count: usize) {
     thread::scope(|scope| {
         for first in 0..AT_A_TIME {
             scope.spawn(move || {
-                for number in (first..count).step_by(AT_A_TIME as usize) {
+                for number in (first..count).step_by(AT_A_TIME) {
                     let target = json!({"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}});
                     let night = json!({"name": "night", "from": "22:00", "to": "06:00", "replicas": 1});
                     let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
@@ -78,17 +78,17 @@ impl Replica {
     }
 
     /// The reconciliations so far.
-    fn reconciliations(&self) -> u64 {
+    fn reconciliations(&self) -> usize {
         let page = http_get(self.health, "/metrics");
         let lines = page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{"));
-        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<usize>().ok()).sum()
     }
 
     /// Prints what it takes, once it has had so many reconciliations and is at rest.
-    fn tell(&self, which: &str, least: u64) {
+    fn tell(&self, which: &str, least: usize) {
         let (mut seen, mut since) = (self.reconciliations(), Instant::now());
         while seen < least || since.elapsed() < REST {
-            thread::sleep(Duration::from_millis(100));
+            thread::park_timeout(Duration::from_millis(100));
             let now = self.reconciliations();
             if now != seen {
                 (seen, since) = (now, Instant::now());
