@@ -135,6 +135,10 @@ kill: ## EtcdClusters whose operator dies or is answered otherwise, in the relea
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
 	cargo bench --bench transitions -- $(or $(COUNT),10000) $(VARIANT)
 
+.PHONY: bench-memory
+bench-memory: tools ## The memory of a replica, gate and operator in one process, with many TDSets
+	cargo bench --bench memory -- $(or $(COUNT),10000)
+
 .PHONY: model
 model: ## The plan of EtcdCluster explored further: five members, at random, some minutes for each
 	cargo test --workspace --test model -- --include-ignored --nocapture --test-threads=1

@@ -10,9 +10,8 @@ set -euo pipefail
 
 # shellcheck source=lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
-
-# The system's folders are not on everyone's PATH.
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+# shellcheck source=lib/packages.sh
+source "$tools/lib/packages.sh"
 
 readonly POLICY=/usr/sbin/policy-rc.d
 
@@ -24,58 +23,18 @@ needs() {
     say util-linux setpriv 'neither server runs as root, and each in namespaces of its own'
 }
 
-present() { if [[ $1 == /* ]]; then [[ -x $1 ]]; else command -v "$1" >/dev/null; fi; }
-
-missing() {
-    local package proof why
-    while read -r package proof why; do
-        present "$proof" || say "$package: $why"
-    done < <(needs)
-}
-
-install() {
-    local packages=("$@") own_policy=
-    export DEBIAN_FRONTEND=noninteractive
-    say "installing ${packages[*]}"
+# A package starts its service where nothing forbids it.
+without_services() {
+    local own_policy='' result=0
     # Debian asks this before a package starts its service.
     if [[ ! -e $POLICY ]]; then
         own_policy=1
         printf '#!/bin/sh\nexit 101\n' >"$POLICY"
         chmod 755 "$POLICY"
     fi
-    # The list of packages is fetched only where what is here does not do.
-    apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null 2>&1 || {
-        apt-get update -qq
-        apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
-    } || { [[ -z $own_policy ]] || rm -f -- "$POLICY"; return 1; }
+    install "$@" || result=1
     [[ -z $own_policy ]] || rm -f -- "$POLICY"
+    return "$result"
 }
 
-main() {
-    local lines names
-    case ${1:-} in
-    -h | --help)
-        usage "${BASH_SOURCE[0]}"
-        return
-        ;;
-    esac
-    lines=$(missing)
-    if [[ ${1:-} == --missing ]]; then
-        [[ -z $lines ]] || say "$lines"
-        return
-    fi
-    if [[ -z $lines ]]; then
-        say "the packages of the databases are there"
-        return
-    fi
-    mapfile -t names < <(cut -d: -f1 <<<"$lines")
-    if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
-        sed 's/^/missing: /' <<<"$lines" >&2
-        fail "install what is missing (apt-get install --no-install-recommends ${names[*]}), or run this as root on Debian"
-    fi
-    install "${names[@]}"
-    lines=$(missing)
-    [[ -z $lines ]] || fail "still missing after installing: $(cut -d: -f1 <<<"$lines" | paste -sd' ')"
-}
-
-main "$@"
+install_missing 'the packages of the databases' without_services "$@"

@@ -90,6 +90,23 @@ part_existing() {
     KUBECONFIG=$kubeconfig run_tests api v1.37::
 }
 
+# Pods that the release before made, or where there is none the commit of a day before, outlive the operator of this commit.
+# BEFORE names another commit.
+part_takeover() {
+    local before=${BEFORE:-} tree=target/nightly/before built=${CARGO_TARGET_DIR:-$PWD/target}
+    [[ -n $before ]] || before=$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null || git rev-list -1 --before='1 day ago' HEAD)
+    say "BEFORE=$before"
+    tools/build.sh all
+    mkdir -p -- "$tree"
+    git archive "$before" | tar -x -C "$tree"
+    # For a test, and into the same folder: what both builds have in common is compiled once.
+    (cd -- "$tree" && CARGO_TARGET_DIR=$built cargo test --workspace --test generated --no-run)
+    cp -- "$built/debug/gatehouse" target/nightly/gatehouse-before
+    rm -rf -- "$tree"
+    build_tests
+    GATEHOUSE_BEFORE=$PWD/target/nightly/gatehouse-before run_tests api --ignored takeover
+}
+
 # Explorations and members at random, and each property many times.
 part_model() {
     tools/build.sh all
@@ -106,7 +123,10 @@ part_fuzz() {
     CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --workspace --test fuzz -- --nocapture --test-threads 1
 }
 
-part_bench() { make --no-print-directory bench; }
+part_bench() {
+    make --no-print-directory bench
+    make --no-print-directory bench-memory
+}
 
 parts() { declare -F | sed -n 's/^declare -f part_//p'; }
 

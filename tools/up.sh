@@ -58,7 +58,7 @@ bold "One object, two versions"
 tell kubectl get etcdclusters.v1alpha1.gatehouse.dev classic -o jsonpath='{.apiVersion}{" "}{.spec}{"\n"}' 2>/dev/null
 tell kubectl get etcdclusters.v1.gatehouse.dev classic -o jsonpath='{.apiVersion}{" "}{.spec}{"\n"}'
 
-bold "A bad object, all of its faults at once"
+bold "A bad object, all of its errors at once"
 printf '$ kubectl create -f examples/rejected/etcdcluster-five-faults.yaml\n'
 if kubectl create -f - <examples/rejected/etcdcluster-five-faults.yaml; then
     fail "it should have been refused"

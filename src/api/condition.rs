@@ -55,6 +55,75 @@ pub struct Statement {
     pub message: String,
 }
 
+/// Declares the `ConditionType` of a kind, with each name once: the word in the status is the word in the code.
+macro_rules! condition_types {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The type of a condition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ConditionType {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ConditionType {
+            /// As the condition's `type` has it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// The statement that this holds or does not, and why.
+            #[must_use]
+            pub fn is(
+                self,
+                state: impl Into<$crate::api::condition::State>,
+                reason: Reason,
+                message: impl Into<String>,
+            ) -> $crate::api::condition::Statement {
+                $crate::api::condition::Statement {
+                    about: self.as_str(),
+                    state: state.into(),
+                    reason: reason.as_str(),
+                    message: message.into(),
+                }
+            }
+        }
+    };
+}
+
+/// The same for the `Reason` of a kind.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Why a condition holds or does not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// As the condition's `reason` has it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// The one of that name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == name)
+            }
+        }
+    };
+}
+
+pub(crate) use {condition_types, reasons};
+
 /// Writes `statement` into `conditions`, as found at `generation`. Returns whether that changed anything, its time
 /// aside: if nothing, the status need not be written.
 pub fn set(

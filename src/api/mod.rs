@@ -22,6 +22,7 @@ pub mod definition;
 pub mod dns;
 pub mod duration;
 pub mod field;
+pub mod identity;
 pub mod lens;
 pub mod name;
 pub mod pod_hook;

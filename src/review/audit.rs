@@ -25,7 +25,7 @@ const MOST_PATHS: usize = 8;
 const LONGEST_PATH: usize = 100;
 
 const VERDICT: &str = "verdict";
-const FAULTS: &str = "faults";
+const ERRORS: &str = "errors";
 const KEPT: &str = "kept";
 const DEFAULTED: &str = "defaulted";
 const WRITTEN_AS: &str = "written-as";
@@ -46,7 +46,7 @@ impl Written<'_> {
     pub(super) fn annotations(&self) -> Audit {
         let mut audit = Audit::new();
         let faults: Vec<_> = self.faults.iter().map(|fault| &fault.path).collect();
-        audit.extend(listed(FAULTS, &faults));
+        audit.extend(listed(ERRORS, &faults));
         // What is refused is not written.
         if self.is_allowed {
             audit.extend(listed(KEPT, &self.kept.iter().collect::<Vec<_>>()));
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(told.annotations(), expected.map(|(key, text)| (key, text.to_owned())).into());
         let faults = [FieldError::new(replicas(), Reason::Invalid, "secret")];
         let told = Written { is_allowed: false, faults: &faults, kept: &fields, ..PLAIN }.annotations();
-        let expected = [(VERDICT, "denied"), (FAULTS, "1: spec.replicas")];
+        let expected = [(VERDICT, "denied"), (ERRORS, "1: spec.replicas")];
         assert_eq!(told, expected.map(|(key, text)| (key, text.to_owned())).into());
     }
 

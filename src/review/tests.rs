@@ -177,7 +177,7 @@ fn an_audit_log_has_what_was_written_and_what_was_wrong_and_no_value() {
         let refused = ask(endpoint, "v1", &object(json!(-1)));
         assert_eq!(
             refused["auditAnnotations"],
-            json!({"verdict": "denied", "faults": "1: spec.defaultReplicas"})
+            json!({"verdict": "denied", "errors": "1: spec.defaultReplicas"})
         );
         let unread = ask(endpoint, "v1", &Value::Null);
         assert_eq!(unread["auditAnnotations"], json!({"verdict": "denied"}));

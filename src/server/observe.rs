@@ -176,8 +176,8 @@ impl<'a> Observed<'a> {
             user = cut(&report.user),
             dry_run = report.dry_run,
             code = report.code,
-            faults = named.collect::<Vec<_>>().join(", "),
-            faults_total = report.faults.len(),
+            errors = named.collect::<Vec<_>>().join(", "),
+            errors_total = report.faults.len(),
             "refused"
         );
     }

@@ -109,7 +109,7 @@ fn the_audit_log_has_the_annotations_of_the_gate(bed: &Bed) {
     wrong["timeZone"] = json!("Europe/Atlantis");
     let (outcome, annotations) = ask("wrong", &create(tdset("wrong", wrong)));
     assert_eq!(outcome.expect_err("refused").code, 422);
-    let expected = [("verdict", "denied"), ("faults", "2: spec.defaultReplicas, spec.timeZone")];
+    let expected = [("verdict", "denied"), ("errors", "2: spec.defaultReplicas, spec.timeZone")];
     let expected = expected.map(|(key, text)| (format!("mutate.gatehouse.dev/{key}"), text.to_owned()));
     assert_eq!(annotations, BTreeMap::from(expected));
 }

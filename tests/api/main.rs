@@ -34,6 +34,7 @@ mod policies;
 mod site;
 mod slices;
 mod storage;
+mod takeover;
 mod tdset;
 mod verbs;
 
@@ -109,6 +110,7 @@ const MODULES: &[Module] = &[
     beside("storage", storage::OLDEST, &[Ground::Oldest]),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
     in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
+    beside("takeover", takeover::TESTS, CLOCKS),
     beside("tdset", tdset::TESTS, NEWEST),
     beside("tdset::autoscalers", tdset::autoscalers::TESTS, NEWEST),
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),
@@ -149,6 +151,11 @@ fn main() -> ExitCode {
     ended
 }
 
+/// Whether a test runs only where ignored ones are asked for.
+fn is_long(name: &str) -> bool {
+    name.contains(takeover::TITLE)
+}
+
 /// The tests that this run asks for, in the order in which they begin.
 fn wanted(harness: &Harness, slices: Slices) -> Vec<harness::Test> {
     let mut order = Order::default();
@@ -165,7 +172,7 @@ fn wanted(harness: &Harness, slices: Slices) -> Vec<harness::Test> {
         let named = named
             .filter(|(_, is_sliced, ..)| !is_sliced || place.next().is_some_and(|place| slices.take(place)));
         let named = named.map(|(name, _, in_turns, run)| (name, in_turns, run));
-        let named: Vec<_> = named.filter(|(name, ..)| harness.wants(name, false)).collect();
+        let named: Vec<_> = named.filter(|(name, ..)| harness.wants(name, is_long(name))).collect();
         let shared = Arc::new(Shared::new(ground));
         if !named.is_empty() && ground.is_for_most() && !harness.lists() {
             let shared = Arc::clone(&shared);
@@ -203,7 +210,8 @@ struct Order {
 impl Order {
     fn add(&mut self, name: String, run: impl FnOnce() + Send + 'static) {
         let place = LONGEST.iter().position(|part| name.contains(part)).unwrap_or(LONGEST.len());
-        self.beside.push((place, harness::Test::new(name, LIMIT, run)));
+        let is_long = is_long(&name);
+        self.beside.push((place, harness::Test::new(name, LIMIT, run).long(is_long)));
     }
 
     /// In rounds: one of all that take turns at each place, so that few threads wait for a turn, and a share of the

@@ -98,6 +98,11 @@ impl<'a> Site<'a> {
         Operator::start(self.post.clone(), fate)
     }
 
+    /// The same of another build.
+    pub fn start_of(&self, program: PathBuf, fate: Fate) -> Operator {
+        Operator::start(Post { program, ..self.post.clone() }, fate)
+    }
+
     /// What operators have asked of the API server here so far, their Leases left out.
     pub fn asked(&self) -> Vec<String> {
         // A watch has one line when it begins and one when it ends.

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::names::{RESOLVE, RETRY};
 use crate::api::duration;
 use crate::api::field::FieldError;
+use crate::api::identity::identity;
 use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
     Runner, Script, Source, TlsMode,
@@ -74,6 +75,8 @@ pub struct Spec {
     pub resolve: Option<String>,
 }
 
+identity!(Spec);
+
 impl Spec {
     /// What `object` asks for, which has these faults.
     #[must_use]
@@ -123,30 +126,6 @@ impl Spec {
             faults,
             metadata,
         }
-    }
-
-    /// The name of the object.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    /// Its namespace.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-
-    /// Its uid.
-    #[must_use]
-    pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-
-    /// Whether it is being deleted.
-    #[must_use]
-    pub const fn is_deleting(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
     }
 
     /// The ConfigMaps that scripts come from.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::names;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Version};
 use crate::api::field::{FieldError, Path};
+use crate::api::identity::identity;
 use crate::api::quantity::Quantity;
 use crate::kinds::etcdcluster::api::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::kinds::etcdcluster::api::recovery::{self, ANNOTATION, Survivor};
@@ -165,6 +166,8 @@ pub struct Destination {
     pub path: String,
 }
 
+identity!(Spec);
+
 impl Spec {
     /// What `cluster` asks for, which has these faults.
     #[must_use]
@@ -195,30 +198,6 @@ impl Spec {
             storage,
             metadata: ObjectMeta { managed_fields: None, ..cluster.metadata.clone() },
         }
-    }
-
-    /// The name of the cluster.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    /// Its namespace.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-
-    /// Its uid.
-    #[must_use]
-    pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-
-    /// Whether it is being deleted.
-    #[must_use]
-    pub const fn is_deleting(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
     }
 
     /// The Secrets with certificates; none where members and clients speak plain HTTP.

@@ -141,9 +141,9 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let unread = observed.unread_object.as_ref().filter(|_| spec.leaves_something());
     let unread = unread.or(target).or_else(|| autoscaler.and_then(|found| found.as_ref().err()));
     let waits = unread.filter(|blocker| UNREAD.contains(&blocker.reason));
-    let why = observed.refused.as_ref().map(|refused| refused.why.clone());
-    let status = match why.or_else(|| waits.map(|blocker| blocker.message.clone())) {
-        Some(why) => status::refused(&spec.metadata, why, observed),
+    let refused = observed.refused.as_ref().map(|refused| (conditions::reason(refused), &*refused.why));
+    let status = match refused.or_else(|| waits.map(|blocker| (blocker.reason, &*blocker.message))) {
+        Some(why) => status::held_up(&spec.metadata, why, observed),
         None => observed.status.clone(),
     };
     let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);

@@ -13,6 +13,7 @@ use kube::ResourceExt as _;
 
 use super::observation::ObjectKey;
 use crate::api::field::FieldError;
+use crate::api::identity::identity;
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
@@ -103,6 +104,8 @@ impl Timetable {
     }
 }
 
+identity!(Spec);
+
 impl Spec {
     /// What `tdset` asks for, which has these faults.
     #[must_use]
@@ -136,30 +139,6 @@ impl Spec {
         (uid, generation) == (&metadata.uid, &metadata.generation)
             && (deletion_timestamp, finalizers) == (&metadata.deletion_timestamp, &metadata.finalizers)
             && self.annotations == annotations(metadata)
-    }
-
-    /// The name of the TDSet, and of what is made for it.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    /// The namespace of all of that.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-
-    /// The uid of the TDSet.
-    #[must_use]
-    pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-
-    /// Whether it is being deleted.
-    #[must_use]
-    pub const fn is_deleting(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
     }
 
     /// The workload that is to be made.

@@ -9,7 +9,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use super::super::observation::{Definition, ObjectMeta};
 use super::super::plan::checkpoint::Checkpoint;
-use super::super::plan::object::{Answer, Judgement, Patch, Tries, judge};
+use super::super::plan::object::{Answer, Conclusion, Patch, Tries, conclude};
 use super::super::plan::pace::Work;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
@@ -125,8 +125,8 @@ impl Migration<'_> {
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            match judge(&attempt.object, answer, &mut attempt.tries) {
-                Judgement::Is(fate) => {
+            match conclude(&attempt.object, answer, &mut attempt.tries) {
+                Conclusion::Is(fate) => {
                     workers.pace.answered(Work::of(&fate), took, workers.since.elapsed());
                     tally.add(&attempt.object, fate, attempt.patch.cleans);
                     fail_point::reached("storage: an object is written");
@@ -135,10 +135,10 @@ impl Migration<'_> {
                 }
                 // What is not tried again is dealt with by who takes the page up.
                 _ if self.stop.is_cancelled() => queue.push_front(attempt.object),
-                again @ (Judgement::Again(pause)
-                | Judgement::Throttled(pause)
-                | Judgement::Unheard(pause)) => {
-                    if matches!(again, Judgement::Throttled(_)) {
+                again @ (Conclusion::Again(pause)
+                | Conclusion::Throttled(pause)
+                | Conclusion::Unheard(pause)) => {
+                    if matches!(again, Conclusion::Throttled(_)) {
                         workers.pace.throttled();
                     }
                     under_way.push(self.attempt(definition, Attempt { pause, ..attempt }));

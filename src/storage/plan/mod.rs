@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  definition ─▶ begin ─▶ passes over all objects ─▶ end ─▶ storedVersions
-//!                 │ held: why        each object: patch, judge        │ kept: why
+//!                 │ held: why        each object: patch, conclude     │ kept: why
 //! ```
 
 pub mod checkpoint;

@@ -64,7 +64,7 @@ pub enum Answer<T> {
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum Conclusion {
     /// The object is done with.
     Is(Fate),
     /// It is tried again after a pause.
@@ -93,16 +93,16 @@ fn again(count: &mut u32, most: u32) -> Option<Duration> {
 
 /// What the answer to a patch of `object` means after those `tries`, to which this one is added.
 #[must_use]
-pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tries: &mut Tries) -> Judgement {
+pub fn conclude(object: &ObjectMeta, answer: Answer<ObjectMeta>, tries: &mut Tries) -> Conclusion {
     match answer {
         Answer::Done(after) if after.resource_version == object.resource_version => {
-            Judgement::Is(Fate::AsWanted)
+            Conclusion::Is(Fate::AsWanted)
         }
-        Answer::Done(_) => Judgement::Is(Fate::Rewritten),
-        Answer::Unreached(_) => Judgement::Unheard(PAUSE_UNREACHED),
+        Answer::Done(_) => Conclusion::Is(Fate::Rewritten),
+        Answer::Unreached(_) => Conclusion::Unheard(PAUSE_UNREACHED),
         Answer::Nothing(why) => match again(&mut tries.failed, TRIES) {
-            Some(pause) => Judgement::Again(pause),
-            None => Judgement::Is(Fate::Failed(why)),
+            Some(pause) => Conclusion::Again(pause),
+            None => Conclusion::Is(Fate::Failed(why)),
         },
         Answer::Refused(status, wait) => {
             let pause = match status.code {
@@ -112,11 +112,11 @@ pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tries: &mut Tries)
             };
             let pause = pause.map(|pause| wait.map_or(pause, |wait| wait.min(LONGEST_PAUSE)));
             match (status.code, pause) {
-                (429, Some(pause)) => Judgement::Throttled(pause),
-                (_, Some(pause)) => Judgement::Again(pause),
-                (409, None) if is_about(&status, object) => Judgement::Is(Fate::WrittenByOthers),
-                (404, None) if is_about(&status, object) => Judgement::Is(Fate::Gone),
-                (_, None) => Judgement::Is(Fate::Failed(reason(&status))),
+                (429, Some(pause)) => Conclusion::Throttled(pause),
+                (_, Some(pause)) => Conclusion::Again(pause),
+                (409, None) if is_about(&status, object) => Conclusion::Is(Fate::WrittenByOthers),
+                (404, None) if is_about(&status, object) => Conclusion::Is(Fate::Gone),
+                (_, None) => Conclusion::Is(Fate::Failed(reason(&status))),
             }
         }
     }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kit::bed::{Bed, Namespace};
-use kit::objects::{Ask, condition, http_get};
+use kit::bed::{Bed, NAMESPACE, Namespace};
+use kit::objects::{Ask, Objects, condition, http_get};
 use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::bare::{self, Bare};
 use super::ratchet::{until_accepted, until_refused, without_gate, without_rules};
 use super::{Base, databasemigration, etcdcluster, patched, path, tdset, yaml};
+use crate::policies::account_of;
 use crate::site::{Problem, problems};
 
 /// A sound object, what is otherwise in the one that is stored, and the field that its status names.
@@ -22,6 +23,7 @@ type Row = (&'static Base, &'static str, &'static str);
 const ROWS: &[Row] = &[
     (&etcdcluster::NEW, "spec: {replicas: many}", "spec.replicas"),
     (&etcdcluster::NEW, "spec: many", "spec"),
+    (&etcdcluster::NEW, "spec: [many]", "spec"),
     (&etcdcluster::NEW, "spec: {version: 3}", "spec.version"),
     (&etcdcluster::NEW, "spec: {version: [1]}", "spec.version"),
     (&etcdcluster::NEW, "spec: {tls: many}", "spec.tls"),
@@ -36,6 +38,8 @@ const ROWS: &[Row] = &[
     (&etcdcluster::NEW, "spec: {backup: many}", "spec.backup"),
     (&etcdcluster::NEW, "spec: {options: many}", "spec.options"),
     (&etcdcluster::NEW, "status: {members: many}", "status.members"),
+    (&databasemigration::NEW, "spec: many", "spec"),
+    (&databasemigration::NEW, "spec: [many]", "spec"),
     (&databasemigration::NEW, "spec: {database: many}", "spec.database"),
     (&databasemigration::NEW, "spec: {database: {engine: 1}}", "spec.database.engine"),
     (&databasemigration::NEW, "spec: {database: {tls: many}}", "spec.database.tls"),
@@ -47,6 +51,7 @@ const ROWS: &[Row] = &[
     (&databasemigration::NEW, "spec: {mode: 1}", "spec.mode"),
     (&databasemigration::NEW, "status: {applied: many}", "status.applied"),
     (&tdset::NEW, "spec: many", "spec"),
+    (&tdset::NEW, "spec: [many]", "spec"),
     (&tdset::NEW, "spec: {defaultReplicas: many}", "spec.defaultReplicas"),
     (&tdset::NEW, "spec: {windows: many}", "spec.windows"),
     (&tdset::NEW, "spec: {windows: [many]}", "spec.windows[0]"),
@@ -55,6 +60,9 @@ const ROWS: &[Row] = &[
     (&tdset::NEW, "spec: {autoscaler: many}", "spec.autoscaler"),
     (&tdset::NEW, "status: {scheduledReplicas: many}", "status.scheduledReplicas"),
 ];
+
+/// The row of a DatabaseMigration whose spec is a list.
+const LIST: usize = 18;
 
 /// One of each kind, by which a test sees which definition is in force.
 const FAULTS: [Row; 3] = [
@@ -124,14 +132,19 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
     });
 
     // What is mended is worked, and the rest can be deleted.
-    let (cluster, _, mended) = &stored[0];
-    objects.must(Ask::put(mended.clone(), {
-        let mut object = patched(cluster.changed(""), "metadata: {name: typed-0}");
-        object["metadata"]["resourceVersion"] = objects.at(mended)["metadata"]["resourceVersion"].clone();
-        object
-    }));
-    until_worked(&namespace, mended);
-    until_shown(&gate, &namespace, |shown| shown.iter().all(|(_, name, _)| name != "typed-0"));
+    let author = author(&namespace);
+    for number in [0, LIST] {
+        let ((made, _, mended), name) = (&stored[number], format!("typed-{number}"));
+        let object = patched(made.changed(""), &format!("metadata: {{name: {name}}}"));
+        eventually(|| {
+            let mut object = object.clone();
+            let version = objects.at(mended)["metadata"]["resourceVersion"].clone();
+            object["metadata"]["resourceVersion"] = version;
+            author.one(Ask::put(mended.clone(), object)).map_err(|refusal| refusal.message)
+        });
+        until_worked(&namespace, mended);
+        until_shown(&gate, &namespace, |shown| shown.iter().all(|(_, other, _)| *other != name));
+    }
     for path in stored.iter().map(|(.., path)| path).chain(&sound) {
         objects.must(Ask::delete(&**path));
     }
@@ -144,6 +157,22 @@ pub fn what_was_stored_with_other_types_holds_up_nothing(bed: &Bed) {
     until_shown(&gate, &namespace, BTreeSet::is_empty);
     gate.into_program().kill();
     without_gate(bare);
+}
+
+/// A user who may have all of it made, and approve nothing.
+fn author(namespace: &Namespace) -> Objects {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    let (name, version) = (account_of(namespace), format!("{RBAC}/v1"));
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}});
+    namespace.bed.objects.must(Ask::create(&account, ""));
+    let may = |group: &str, resource: &str, verb: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]});
+    namespace.create(&json!({"apiVersion": version, "kind": "Role", "metadata": {"name": "author"},
+        "rules": [may("gatehouse.dev", "*", "update"), may("apps", "statefulsets", "create"),
+            may("batch", "jobs", "create"), may("", "secrets", "get")]}));
+    namespace.create(&json!({"apiVersion": version, "kind": "RoleBinding", "metadata": {"name": "author"},
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "author"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": name}]}));
+    Objects::new(&namespace.bed.kubeconfig_of(&name))
 }
 
 /// Waits until the problems of a namespace that the metrics page shows are right.

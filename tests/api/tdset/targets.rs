@@ -359,7 +359,7 @@ fn what_the_api_server_does_not_say_is_reported_and_waited_for(bed: &Bed) {
         other => Err(format!("{other:?}")),
     });
     namespace.delete("tdset/hours");
-    until_condition(&namespace, "hours", "Ready", "False", "ApplyFailed");
+    until_condition(&namespace, "hours", "Ready", "False", "CountRefused");
     assert_eq!(bed.objects.at(&format!("{widgets}/one"))["spec"]["size"], 2);
     convert(&none);
     until_size(4);

@@ -9,10 +9,12 @@ use crate::api::policy::{AuthorRule, Workload};
 pub const WORKLOADS: [Workload; 1] =
     [Workload { group: "batch", resource: "jobs", asked: "true", field: "spec.scripts" }];
 
-/// What else an author has to be allowed.
+/// What else an author has to be allowed. What is stored may be of another type, such as a list, of which no field can be
+/// asked for.
 pub const AUTHOR_RULES: [AuthorRule; 4] = [
     AuthorRule {
-        holds: "!has(object.spec.database.credentialsSecret) || \
+        holds: "type(object.spec) != map || !has(object.spec.database) || \
+                !has(object.spec.database.credentialsSecret) || \
                 authorizer.group('').resource('secrets').namespace(request.namespace)\
                 .name(object.spec.database.credentialsSecret.name).check('get').allowed()",
         message: "spec.database.credentialsSecret: names a Secret that its author may not read",
@@ -28,14 +30,16 @@ pub const AUTHOR_RULES: [AuthorRule; 4] = [
     AuthorRule {
         holds: "!has(object.spec.approval) || !has(object.spec.approval.planHash) || \
                 object.spec.approval.planHash == '' || \
-                (oldObject != null && has(oldObject.spec.approval) && has(oldObject.spec.approval.planHash) && \
+                (oldObject != null && type(oldObject.spec) == map && has(oldObject.spec.approval) && \
+                has(oldObject.spec.approval.planHash) && \
                 object.spec.approval.planHash == oldObject.spec.approval.planHash) || \
                 authorizer.group('gatehouse.dev').resource('databasemigrations').namespace(request.namespace)\
                 .name(object.metadata.name).check('approve').allowed()",
         message: "spec.approval.planHash: only users who may approve databasemigrations (verb approve) can set it",
     },
     AuthorRule {
-        holds: "oldObject == null || !has(oldObject.spec.approval) || !oldObject.spec.approval.required || \
+        holds: "oldObject == null || type(oldObject.spec) != map || !has(oldObject.spec.approval) || \
+                !oldObject.spec.approval.required || \
                 (has(object.spec.approval) && object.spec.approval.required) || \
                 authorizer.group('gatehouse.dev').resource('databasemigrations').namespace(request.namespace)\
                 .name(object.metadata.name).check('approve').allowed()",

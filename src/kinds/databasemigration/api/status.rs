@@ -1,10 +1,9 @@
 //! The condition types of a DatabaseMigration, and their reasons.
 
-use crate::api::condition::{State, Statement};
+use crate::api::condition::{condition_types, reasons};
 
-/// A condition type of DatabaseMigration. The first three are those that kstatus knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ConditionType {
+// The first three are those that kstatus knows.
+condition_types! {
     /// Everything that the object asks for is done.
     Ready,
     /// Something is on its way without anybody's help.
@@ -17,72 +16,6 @@ pub enum ConditionType {
     HistoryConsistent,
     /// The last run reached the database.
     DatabaseReachable,
-}
-
-impl ConditionType {
-    /// All of them, in the order in which a new status lists them.
-    pub const ALL: [Self; 6] = [
-        Self::Ready,
-        Self::Reconciling,
-        Self::Stalled,
-        Self::Approved,
-        Self::HistoryConsistent,
-        Self::DatabaseReachable,
-    ];
-
-    /// As the condition's `type` has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "Ready",
-            Self::Reconciling => "Reconciling",
-            Self::Stalled => "Stalled",
-            Self::Approved => "Approved",
-            Self::HistoryConsistent => "HistoryConsistent",
-            Self::DatabaseReachable => "DatabaseReachable",
-        }
-    }
-
-    /// The statement that this holds or does not, and why.
-    #[must_use]
-    pub fn is(self, state: impl Into<State>, reason: Reason, message: impl Into<String>) -> Statement {
-        Statement {
-            about: self.as_str(),
-            state: state.into(),
-            reason: reason.as_str(),
-            message: message.into(),
-        }
-    }
-}
-
-/// Declares [`Reason`] with each name once: the word in the status is the word in the code.
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Why a condition holds or does not.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Reason {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Reason {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// As the condition's `reason` has it.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
-
-            /// The one of that name.
-            #[must_use]
-            pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.as_str() == name)
-            }
-        }
-    };
 }
 
 reasons! {
@@ -179,6 +112,7 @@ reasons! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::condition::State;
 
     #[test]
     fn a_statement_carries_the_words_of_the_api() {

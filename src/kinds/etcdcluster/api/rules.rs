@@ -138,7 +138,9 @@ pub const ENVIRONMENT: Rule = (
 
 /// A cluster that says so is not deleted.
 pub const PROTECTION: Protection = Protection {
-    protected: "has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection",
+    // What is stored may be of another type: a spec that is a list has no fields to ask for.
+    protected: "has(oldObject.spec) && type(oldObject.spec) == map && has(oldObject.spec.deletionProtection) && \
+                oldObject.spec.deletionProtection",
     message: "'the cluster is protected from deletion by spec.deletionProtection; lift it first: kubectl patch \
               etcdcluster ' + oldObject.metadata.name + ' --type=merge -p \\'{\"spec\":{\"deletionProtection\":false}}\\''",
 };

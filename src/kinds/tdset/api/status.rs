@@ -1,10 +1,8 @@
 //! The condition types of a TDSet, and their reasons.
 
-use crate::api::condition::{State, Statement};
+use crate::api::condition::{condition_types, reasons};
 
-/// A condition type of TDSet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ConditionType {
+condition_types! {
     /// The workload has the count that it should have now, and all of it is ready.
     Ready,
     /// The count or the workload is on its way: a ramp, a roll-out.
@@ -17,63 +15,6 @@ pub enum ConditionType {
     ManualOverride,
     /// Another client owns the workload or its count.
     Conflict,
-}
-
-impl ConditionType {
-    /// All of them, in the order in which a new status lists them.
-    pub const ALL: [Self; 6] = [
-        Self::Ready,
-        Self::Progressing,
-        Self::ScheduleValid,
-        Self::Suspended,
-        Self::ManualOverride,
-        Self::Conflict,
-    ];
-
-    /// As the condition's `type` has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "Ready",
-            Self::Progressing => "Progressing",
-            Self::ScheduleValid => "ScheduleValid",
-            Self::Suspended => "Suspended",
-            Self::ManualOverride => "ManualOverride",
-            Self::Conflict => "Conflict",
-        }
-    }
-
-    /// The statement that this holds or does not, and why.
-    #[must_use]
-    pub fn is(self, state: impl Into<State>, reason: Reason, message: impl Into<String>) -> Statement {
-        Statement {
-            about: self.as_str(),
-            state: state.into(),
-            reason: reason.as_str(),
-            message: message.into(),
-        }
-    }
-}
-
-/// Declares [`Reason`] with each name once: the word in the status is the word in the code.
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Why a condition holds or does not.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Reason {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Reason {
-            /// As the condition's `reason` has it.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
-        }
-    };
 }
 
 reasons! {
@@ -144,6 +85,7 @@ reasons! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::condition::State;
 
     #[test]
     fn a_statement_carries_the_words_of_the_api() {

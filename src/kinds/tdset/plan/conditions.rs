@@ -4,6 +4,7 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
+use crate::controllers::action::RefusedWrite;
 use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::observation::{Bounds, Scaled};
@@ -42,12 +43,21 @@ impl Crew {
     }
 }
 
+/// Why the object is not ready after a refusal. A missing right is not `Forbidden` where it holds up no count: by that
+/// reason the next reconciliation knows that the count was held back.
+#[must_use]
+pub fn reason(refused: &RefusedWrite) -> Reason {
+    match (actions::is_of_count(&refused.action), refused.lacks_right()) {
+        (true, true) => Reason::Forbidden,
+        (true, false) => Reason::CountRefused,
+        (false, _) => Reason::ApplyFailed,
+    }
+}
+
 fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
     if let Some(refused) = &view.observed.refused {
-        let is_count = actions::is_of_count(&refused.action);
-        let reason = if is_count { Reason::CountRefused } else { Reason::ApplyFailed };
-        return about.is(false, reason, &*refused.why);
+        return about.is(false, reason(refused), &*refused.why);
     }
     if let Some(blocker) = &view.blocker {
         return about.is(false, blocker.reason, &*blocker.message);

@@ -120,8 +120,8 @@ pub fn in_own_namespace(message: String) -> Statement {
 
 /// The status of an object that is being deleted and cannot be let go: as it was, and why.
 #[must_use]
-pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {
-    let statement = ConditionType::Ready.is(false, Reason::ApplyFailed, why);
+pub fn held_up(metadata: &ObjectMeta, (reason, why): (Reason, &str), observed: &Observed) -> TDSetStatus {
+    let statement = ConditionType::Ready.is(false, reason, why);
     let previous = &observed.status;
     TDSetStatus {
         conditions: Some(conditions(previous, [statement], metadata.generation, observed.now)),

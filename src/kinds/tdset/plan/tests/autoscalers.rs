@@ -298,14 +298,19 @@ fn leaving(bounds: &Value) -> TDSet {
 #[test]
 fn a_deletion_waits_for_an_autoscaler_that_may_not_be_read() {
     let tdset = leaving(&json!({"minReplicas": 4, "maxReplicas": 5}));
-    let leave = |blocker: Blocker| {
+    let leave = |blocker: &Blocker| {
         let mut cluster = cluster(EARLY, hpa(1, 10), 5);
-        cluster.0.autoscaler = Some(Err(blocker));
-        verbs(&plan(&tdset, &cluster.0).work)
+        cluster.0.autoscaler = Some(Err(blocker.clone()));
+        plan(&tdset, &cluster.0)
     };
-    assert_eq!(leave(Blocker::forbidden("get and patch", "scaledobjects", "keda.sh")), [""; 0]);
+    let unread = Blocker::ready(Reason::TargetNotReadable, String::new());
+    for blocker in [Blocker::forbidden("get and patch", "scaledobjects", "keda.sh"), unread] {
+        let told = leave(&blocker);
+        assert_eq!(verbs(&told.work), [""; 0]);
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, blocker.reason.as_str());
+    }
     let gone = Blocker::ready(Reason::AutoscalerNotFound, String::new());
-    assert_eq!(leave(gone), ["merge TDSet [] as gatehouse-tdset"]);
+    assert_eq!(verbs(&leave(&gone).work), ["merge TDSet [] as gatehouse-tdset"]);
 }
 
 #[test]

@@ -99,6 +99,22 @@ fn a_count_that_is_refused_is_reported_when_it_is_written_and_not_before() {
 }
 
 #[test]
+fn a_count_that_gatehouse_lacks_the_right_to_write_is_forbidden_and_held_back() {
+    let tdset = shop();
+    let mut cluster = Cluster::settled(&tdset, EARLY).at(OPENING);
+    let right = "User \"gatehouse\" cannot patch resource \"deployments\" in API group \"apps\"";
+    let why = format!("failed to apply deployments default/shop: Forbidden (403): {right}");
+    cluster.0.refused = Some(RefusedWrite { action: COUNT.to_owned(), why });
+    let told = plan(&tdset, &cluster.0);
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "Forbidden");
+    (cluster.0.refused, cluster.0.status) = (None, told.status);
+    let mut cluster = cluster.at("2026-03-02T07:30:00Z");
+    cluster.pass(&tdset);
+    let note = "ReplicasScheduled: replicas 2 → 6: window office, nothing is in the way any more";
+    assert_eq!(verbs(&cluster.pass(&tdset).report), [note, "status"]);
+}
+
+#[test]
 fn a_ramp_whose_steps_are_refused_sets_out_when_they_are_not() {
     let tdset = ramped_shop();
     let mut cluster = Cluster::settled(&tdset, EARLY).at(OPENING);
