@@ -116,25 +116,7 @@ impl Calendars {
         key: &str,
         version: Option<&str>,
     ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
-        // Many may wait for the same read: without that count, each of them would read after the other.
-        let begun = calendar.begun.load(Ordering::SeqCst);
-        let mut slot = calendar.read.lock().await;
-        drop(slot.take_if(|read| !read.does(begun, version)));
-        let read = match &mut *slot {
-            Some(read) => read,
-            empty => {
-                let nth = calendar.begun.fetch_add(1, Ordering::SeqCst) + 1;
-                let found = self.read(&calendar.namespace, &calendar.name).await?;
-                empty.insert(Read { nth, found })
-            }
-        };
-        Ok(match &mut read.found {
-            Err(blocker) => Err(blocker.clone()),
-            Ok(found) => found.list(key).ok_or_else(|| {
-                let message = format!("ConfigMap {} has no key {key}", calendar.name);
-                Blocker::dates(State::False, Reason::DatesNotFound, message)
-            }),
-        })
+        calendar.dates(key, version, self.read(&calendar.namespace, &calendar.name)).await
     }
 
     async fn read(&self, namespace: &str, name: &str) -> Result<Result<Found, Blocker>, Error> {
@@ -159,6 +141,35 @@ impl Calendars {
                 Err(Error { verb: "read", object: place.to_string(), source })
             }
         }
+    }
+}
+
+impl Calendar {
+    /// What its key holds, which is at that version at least; `read` is awaited where no read does that is known.
+    async fn dates(
+        &self,
+        key: &str,
+        version: Option<&str>,
+        read: impl Future<Output = Result<Result<Found, Blocker>, Error>>,
+    ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
+        // Many may wait for the same read: without that count, each of them would read after the other.
+        let begun = self.begun.load(Ordering::SeqCst);
+        let mut slot = self.read.lock().await;
+        drop(slot.take_if(|read| !read.does(begun, version)));
+        let read = match &mut *slot {
+            Some(read) => read,
+            empty => {
+                let nth = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+                empty.insert(Read { nth, found: read.await? })
+            }
+        };
+        Ok(match &mut read.found {
+            Err(blocker) => Err(blocker.clone()),
+            Ok(found) => found.list(key).ok_or_else(|| {
+                let message = format!("ConfigMap {} has no key {key}", self.name);
+                Blocker::dates(State::False, Reason::DatesNotFound, message)
+            }),
+        })
     }
 }
 
@@ -225,12 +236,7 @@ impl fmt::Debug for Calendars {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
-    use axum::http::{Request, Response, StatusCode};
     use futures::future::join_all;
-    use kube::client::Body;
-    use serde_json::json;
 
     use super::*;
 
@@ -282,31 +288,18 @@ mod tests {
         assert!(next > 1_000, "a sweep is due at {next}");
     }
 
-    /// Answers that there is none, and counts.
-    fn missing(reads: &Arc<AtomicU64>) -> Client {
-        let reads = Arc::clone(reads);
-        let service = tower::service_fn(move |_: Request<Body>| {
-            reads.fetch_add(1, Ordering::SeqCst);
-            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
-                "message": "not found", "code": 404});
-            let mut answer = Response::new(Body::from(status.to_string().into_bytes()));
-            *answer.status_mut() = StatusCode::NOT_FOUND;
-            async {
-                tokio::task::yield_now().await;
-                Ok::<_, Infallible>(answer)
-            }
-        });
-        Client::new(service, "default")
-    }
-
     #[tokio::test]
     async fn all_who_wait_while_it_is_read_share_the_next_read() {
-        let reads = Arc::new(AtomicU64::default());
-        let calendars = Calendars::new(missing(&reads));
-        let calendar = calendars.asked.ask("1", "a", ["days"].into_iter()).remove(0);
-        let ask = || calendars.dates(&calendar, "all", None);
+        let reads = AtomicU64::default();
+        let calendar = Asked::default().ask("1", "a", ["days"].into_iter()).remove(0);
+        let missing = async || {
+            reads.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, "missing".to_owned())))
+        };
+        let ask = || calendar.dates("all", None, missing());
         for answer in join_all((0..16).map(|_| ask())).await {
-            assert_eq!(answer.unwrap().unwrap_err().message, "ConfigMap days does not exist");
+            assert_eq!(answer.unwrap().unwrap_err().message, "missing");
         }
         assert_eq!(reads.load(Ordering::SeqCst), 2, "the first one was begun before the others asked");
         assert!(ask().await.unwrap().is_err());

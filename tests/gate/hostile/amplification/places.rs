@@ -2,11 +2,12 @@
 
 use gatehouse::api::bounded::MOST_PARTS;
 use gatehouse::api::lens::memory::PREFIX;
-use gatehouse::api::{Version, schema};
+use gatehouse::api::{Kind, Version, schema};
 use gatehouse::kinds::KINDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
+use kit::examples::smallest;
 use serde_json::{Map, Value, json};
 
 use crate::hostile::UID;
@@ -36,12 +37,20 @@ pub struct Place {
     pub version: Version,
     pub within: Within,
     pub steps: Vec<Step>,
+    /// A sound object.
+    sound: Value,
 }
 
 /// What stands in a place until it is filled.
 pub const HERE: &str = "HERE";
 
 impl Place {
+    pub fn of(kind: &dyn Kind, version: Version, within: Within, steps: Vec<Step>) -> Self {
+        let mut sound = smallest(kind, version);
+        (sound["metadata"]["name"], sound["metadata"]["namespace"]) = (json!("a"), json!("b"));
+        Self { kind: kind.names().kind, version, within, steps, sound }
+    }
+
     pub fn name(&self) -> String {
         let steps = self.steps.iter().map(|step| match step {
             Step::Field(name) => format!(".{name}"),
@@ -55,27 +64,11 @@ impl Place {
         }
     }
 
-    /// A sound object.
-    fn sound(&self) -> Value {
-        let spec = match (self.kind, self.version) {
-            ("TDSet", Version::V1) => {
-                json!({"defaultReplicas": 1, "timeZone": "Etc/UTC", "target": {"create": {"image": "a", "port": 80}}})
-            }
-            ("TDSet", Version::V1Alpha1) => {
-                json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1})
-            }
-            ("DatabaseMigration", Version::V1) => {
-                json!({"database": {"engine": "PostgreSQL", "host": "a", "name": "b", "credentialsSecret": {"name": "c"}},
-                    "scripts": [{"id": "1", "kind": "Data", "up": {"inline": "SELECT 1"}}]})
-            }
-            ("DatabaseMigration", Version::V1Alpha1) => {
-                json!({"database": {"type": "postgresql", "host": "a", "database": "b", "connectionSecret": "c"},
-                    "migration": {"scripts": [{"name": "1", "type": "data", "source": "inline://SELECT 1"}]}})
-            }
-            _ => json!({}),
-        };
-        json!({"apiVersion": self.version.api_version(), "kind": self.kind,
-            "metadata": {"name": "a", "namespace": "b"}, "spec": spec})
+    /// What is in it counts among the parts of the object on all paths. What a conversion passes on as it came does not.
+    pub fn is_counted(&self) -> bool {
+        let is_part =
+            matches!(self.steps.first(), Some(Step::Field(name)) if name == "spec" || name == "status");
+        self.within == Within::Object && is_part
     }
 
     /// The version that it is converted to.
@@ -86,7 +79,7 @@ impl Place {
 
     /// The reviews of an object that are sound but for what is in the place: what is asked, and the whole text.
     pub fn reviews(&self, filling: &str) -> [(&'static str, String); 4] {
-        let (mut object, mut request) = (self.sound(), json!({"uid": UID}));
+        let (mut object, mut request) = (self.sound.clone(), json!({"uid": UID}));
         let around = if self.within == Within::Request { &mut request } else { &mut object };
         if self.steps.is_empty() {
             around[HERE] = HERE.into();
@@ -160,13 +153,12 @@ fn walk(schema: &JSONSchemaProps, steps: &[Step], found: &mut Vec<Vec<Step>>) {
 
 /// All of them.
 pub fn places() -> Vec<Place> {
-    let (kind, version) = (KINDS[0].names().kind, Version::V1);
     // First and in this order, so that each run has shapes that fit them.
     let around: [&[&str]; 5] =
         [&["userInfo", "extra"], &["userInfo", "groups"], &["unknown"], &["options"], &[]];
     let around = around.map(fields);
     let mut places: Vec<_> =
-        around.map(|steps| Place { kind, version, within: Within::Request, steps }).into();
+        around.map(|steps| Place::of(KINDS[0], Version::V1, Within::Request, steps)).into();
     let remembered = format!("{PREFIX}spec.windows");
     for kind in KINDS {
         let definition = kind.definition();
@@ -180,11 +172,9 @@ pub fn places() -> Vec<Place> {
             ];
             let mut found = known.map(fields).to_vec();
             walk(schema::of(&definition, version).unwrap(), &[], &mut found);
-            let kind = kind.names().kind;
-            let place = |steps| Place { kind, version, within: Within::Object, steps };
-            places.extend(found.into_iter().map(place));
+            places.extend(found.into_iter().map(|steps| Place::of(*kind, version, Within::Object, steps)));
             let steps = fields(&["metadata", "annotations", &remembered]);
-            places.push(Place { kind, version, within: Within::Text, steps });
+            places.push(Place::of(*kind, version, Within::Text, steps));
         }
     }
     places
