@@ -73,10 +73,21 @@ part_migrate() {
     run_tests migrate --include-ignored
 }
 
-# The whole table of what a review may cost, beside all else that the gate is asked.
+# The whole table of what a review may cost, and the other figures, of the program as it ships, or of GATEHOUSE_PROGRAM;
+# they are measured one by one. All else that the gate is asked, with the program of the tests.
 part_gate() {
+    local program=${GATEHOUSE_PROGRAM:-}
+    local -r measured=(hostile::amplification:: process::how_long_ hostile::size::a_burst_ hostile::ports::good_reviews_)
+    if [[ -z $program ]]; then
+        cargo build --locked --package gatehouse --bin gatehouse --profile dist
+        program=$(realpath -- "${CARGO_TARGET_DIR:-target}/dist/gatehouse")
+    fi
+    unset GATEHOUSE_PROGRAM
     build_tests
-    run_tests gate --show-output
+    # shellcheck disable=SC2046 # two words each
+    run_tests gate --show-output $(printf -- '--skip %s ' "${measured[@]}")
+    say "figure: of the program $(sha256sum -- "$program" | cut -c 1-12)"
+    GATEHOUSE_PROGRAM=$program run_tests gate --show-output --test-threads 1 "${measured[@]}"
 }
 
 # The API tier on a cluster that is there before it, and that `KUBECONFIG` names.

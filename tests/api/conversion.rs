@@ -12,6 +12,7 @@ use crate::Test;
 use crate::corpus::bare;
 
 mod cost;
+mod remembered;
 
 /// With no operator that reconciles so many objects.
 pub const ON_BARE: &[Test] = &[
@@ -28,6 +29,14 @@ pub const TESTS: &[Test] = &[
     (
         "a_window_edited_beside_others_keeps_what_the_old_version_cannot_say",
         a_window_edited_beside_others_keeps_what_the_old_version_cannot_say,
+    ),
+    (
+        "an_object_is_accepted_as_long_as_the_old_version_can_carry_it",
+        remembered::an_object_is_accepted_as_long_as_the_old_version_can_carry_it,
+    ),
+    (
+        "a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show",
+        remembered::a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show,
     ),
     ("a_write_of_what_was_read_writes_nothing", a_write_of_what_was_read_writes_nothing),
     ("a_namespace_is_written_down_as_manifests", a_namespace_is_written_down_as_manifests),

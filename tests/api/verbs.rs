@@ -225,27 +225,37 @@ fn what_a_later_write_leaves_out_stays(bed: &Bed) {
 
 fn what_a_manager_gives_up_stays(bed: &Bed) {
     let namespace = bed.namespace();
-    let apply = |version: &str, spec: Value| {
-        let object = json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "EtcdCluster",
+    let apply = |kind: &str, version: &str, spec: &Value| {
+        let object = json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": kind,
             "metadata": {"name": version}, "spec": spec});
         bed.objects.warned(Ask::apply(&object, &namespace.name, ""))
     };
+    let stays = |warnings: &[String]| warnings.iter().filter(|one| one.contains("not given, stays")).count();
     for (version, spec) in [
         ("v1", json!({"replicas": 5, "version": "3.6.16", "storage": {"size": "2Gi"}})),
         ("v1alpha1", json!({"size": 5, "version": "3.6.16", "storageSize": "2Gi"})),
     ] {
-        apply(version, spec).0.expect("applied");
+        apply("EtcdCluster", version, &spec).0.expect("applied");
         let before = namespace.get(NEW, version)["spec"].clone();
-        let (outcome, warnings) = apply(version, json!({}));
+        let (outcome, warnings) = apply("EtcdCluster", version, &json!({}));
         outcome.expect("applied");
         assert_eq!(namespace.get(NEW, version)["spec"], before, "{version}");
-        assert!(warnings.iter().filter(|one| one.contains("not given, stays")).count() >= 3, "{warnings:?}");
+        assert!(stays(&warnings) >= 3, "{warnings:?}");
         let written = written(&namespace, version);
-        let (outcome, warnings) = apply(version, json!({}));
+        let (outcome, warnings) = apply("EtcdCluster", version, &json!({}));
         outcome.expect("applied");
         assert_eq!(self::written(&namespace, version), written, "applied again, nothing is written");
-        assert!(!warnings.iter().any(|one| one.contains("not given")), "{warnings:?}");
+        assert_eq!(stays(&warnings), 0, "{warnings:?}");
     }
+    let mut spec = json!({"defaultReplicas": 1, "timeZone": "Europe/Berlin",
+        "target": {"create": {"image": "example.org/app:1", "port": 80}}});
+    apply("TDSet", "v1", &spec).0.expect("applied");
+    let before = namespace.get(SETS, "v1")["spec"].clone();
+    spec.as_object_mut().expect("an object").remove("timeZone");
+    let (outcome, warnings) = apply("TDSet", "v1", &spec);
+    outcome.expect("applied");
+    assert_eq!(namespace.get(SETS, "v1")["spec"], before);
+    assert!(warnings.contains(&"spec.timeZone: not given, stays Europe/Berlin".to_owned()), "{warnings:?}");
 }
 
 fn scale_works_and_keeps_to_the_rules(bed: &Bed) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kit::deploy::{chart, objects, template};
+use kit::deploy::{chart, kind, objects, template, variant};
 use serde_json::Value;
 
 fn schema() -> Value {
@@ -88,4 +88,13 @@ fn values_that_do_not_go_together_are_refused_with_what_would() {
     );
     refused(&["servedVersions={v1alpha1}"], &["servedVersions lacks v1", "now: v1alpha1", "set it to {v1}"]);
     refused(&["installedBy=administrator"], &["certificates.source: gatehouse needs installedBy: gatehouse"]);
+}
+
+#[test]
+fn policies_that_are_turned_off_are_not_there() {
+    let policies = |name: &str| {
+        variant(name).iter().filter(|object| kind(object).starts_with("ValidatingAdmissionPolicy")).count()
+    };
+    assert!(policies("default") > 0);
+    assert_eq!(policies("bare"), 0);
 }

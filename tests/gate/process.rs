@@ -1,8 +1,13 @@
 //! The program itself: started, asked, ended.
 
-use std::process::Command;
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::program::Served;
+use tokio::net::TcpStream;
+
+use crate::program::{self, Served};
+use crate::support::{Authority, Connection, install_provider, within};
 
 #[tokio::test]
 async fn the_program_says_where_it_serves_answers_and_ends_well() {
@@ -50,4 +55,67 @@ async fn without_its_certificate_it_waits_and_says_so() {
     assert!(body.contains("[-]certificate not ready: no certificate yet"), "{body}");
     program.mount();
     assert!(program.ready().await.contains("[+]certificate ok"));
+}
+
+/// A process that ends with what holds it.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ended = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+/// Where nothing listened a moment ago.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// The status of the first review that is answered: none where nothing serves yet.
+async fn first(authority: &Authority, address: SocketAddr, review: &str) -> Option<u16> {
+    let socket = TcpStream::connect(address).await.ok()?;
+    socket.set_nodelay(true).unwrap();
+    let mut connection = Connection(authority.try_secure(socket, &["http/1.1"]).await.ok()?);
+    Some(connection.ask("/validate", review).await.status)
+}
+
+/// With a certificate that is there. The clients of a replica that starts wait for no more than that.
+#[tokio::test]
+async fn how_long_a_start_takes_is_told() {
+    install_provider();
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    program::mount(folder.path(), &authority);
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let review = crate::hostile::sound();
+    let mut times = Vec::new();
+    for _ in 0..15 {
+        let (gate, health) = (free(), free());
+        let (chain, key) = (path("tls.crt"), path("tls.key"));
+        let words = ["serve", "--listen", &gate.to_string(), "--health-listen", &health.to_string()];
+        let words = [&words[..], &["--webhook-only", "--tls-cert", &chain, "--tls-key", &key]].concat();
+        let mut command = kit::program::Program::gatehouse(&program::program(), &words);
+        command.env("GATEHOUSE_LOG", "info").stdin(Stdio::null()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let _process = Killed(command.spawn().unwrap());
+        let status = within(async {
+            loop {
+                if let Some(status) = first(&authority, gate, &review).await {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        assert_eq!(status.await, 200);
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    let ms = |index: usize| times[index].as_secs_f64() * 1000.0;
+    println!(
+        "figure: a start takes {:.1} ms until a review is answered, {:.1} to {:.1}",
+        ms(7),
+        ms(0),
+        ms(14)
+    );
 }

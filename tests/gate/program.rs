@@ -87,9 +87,19 @@ impl Served {
     }
 }
 
-/// The program of this build, or another one whose figures are asked for.
-fn program() -> PathBuf {
-    std::env::var_os("GATEHOUSE_PROGRAM").map_or_else(|| kit::gatehouse!().to_owned(), PathBuf::from)
+/// Another program than that of this build, whose figures are asked for.
+fn given() -> Option<PathBuf> {
+    std::env::var_os("GATEHOUSE_PROGRAM").map(PathBuf::from)
+}
+
+/// Whether it is another one: optimized, as what ships is.
+pub fn is_given() -> bool {
+    given().is_some()
+}
+
+/// The program that is asked.
+pub fn program() -> PathBuf {
+    given().unwrap_or_else(|| kit::gatehouse!().to_owned())
 }
 
 /// Puts a certificate where a Secret would be mounted: the key first, so that the pair is never half there.

@@ -92,13 +92,22 @@ impl Authority {
 
     /// The same over a socket that is there.
     pub async fn secure(&self, socket: TcpStream, protocols: &[&str]) -> TlsStream<TcpStream> {
+        self.try_secure(socket, protocols).await.unwrap()
+    }
+
+    /// The same where the other side may have no certificate yet.
+    pub async fn try_secure(
+        &self,
+        socket: TcpStream,
+        protocols: &[&str],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
         let connector = TlsConnector::from(Arc::new(config));
         let name = ServerName::try_from("localhost").unwrap();
-        within(connector.connect(name, socket)).await.unwrap()
+        within(connector.connect(name, socket)).await
     }
 
     pub fn client(&self) -> reqwest::Client {

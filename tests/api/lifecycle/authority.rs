@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
+use gatehouse::runtime::clock;
 use kit::bed::Bed;
 use kit::deploy::NAMESPACE;
-use kit::objects::Ask;
+use kit::objects::{Ask, http_get};
 use serde_json::json;
 
 use super::{Life, cluster, until};
@@ -45,6 +46,16 @@ pub fn a_lost_authority_is_replaced_without_a_failed_call(bed: &Bed) {
     let trusted = life.bundles().remove(0);
     assert_eq!(certificates(&trusted), certificates(&before[0]) + 1, "the one before stays trusted");
     life.use_both_versions("both-trusted");
+    let metric = |name: &str| {
+        let page = http_get(gate.health, "/metrics");
+        let value = page.lines().find_map(|line| line.strip_prefix(name));
+        value.unwrap_or_else(|| panic!("no {name}in {page}")).to_owned()
+    };
+    let ends = metric(r#"gatehouse_certificate_expiry_timestamp_seconds{which="authority"} "#);
+    let now = clock::now().as_duration().as_secs_f64();
+    assert!(ends.parse::<f64>().is_ok_and(|ends| ends > now), "the authority ends at {ends}");
+    let count = certificates(&trusted).to_string();
+    until("what is trusted is counted", || metric("gatehouse_bundle_certificates ") == count);
 
     // The bundle is damaged: it is written again, with the rights that gatehouse has.
     life.patch(SECRET, json!({"data": {"ca-bundle.crt": null}}));

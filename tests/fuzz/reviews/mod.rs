@@ -7,6 +7,7 @@ pub mod conversion;
 
 use std::fmt;
 
+use gatehouse::api::bounded::MOST_PARTS;
 use gatehouse::review::{Endpoint, Failure, Surroundings};
 use jiff::Timestamp;
 use kit::random::Random;
@@ -203,6 +204,26 @@ fn fails_soundly(endpoint: Endpoint, body: &[u8]) {
     }
 }
 
+/// Puts about as many items or keys as an object may have, or more, into the object or beside it.
+fn crowd(random: &mut Random, review: &mut Value) {
+    let count = pick(random, &[MOST_PARTS / 8, MOST_PARTS - 100, MOST_PARTS + 1]);
+    let item = pick(random, &["0", "[]", "{}", "\"\""]);
+    let item: Value = serde_json::from_str(item).expect("it is JSON");
+    let many = if one_in(random, 2) {
+        vec![item; count].into()
+    } else {
+        Value::Object((0..count).map(|key| (format!("{key:x}"), item.clone())).collect())
+    };
+    let places =
+        ["/object/spec", "/object/metadata/labels", "/object", "/oldObject/spec", "/objects/0/spec", ""];
+    let place = format!("/request{}", one_of(random, &places));
+    if let Some(Value::Object(fields)) = review.pointer_mut(&place) {
+        let some = fields.keys().nth(random.below(fields.len().max(1))).cloned();
+        let key = some.filter(|_| one_in(random, 2)).unwrap_or_else(|| "many".to_owned());
+        fields.insert(key, many);
+    }
+}
+
 /// Writes a review down, soundly or not; one in some is a kept one that was broken.
 fn written(random: &mut Random, corpus: &[Input], mut review: Value) -> Vec<u8> {
     if one_in(random, 8) {
@@ -212,6 +233,9 @@ fn written(random: &mut Random, corpus: &[Input], mut review: Value) -> Vec<u8> 
     }
     if one_in(random, 12) {
         change(random, &mut review);
+    }
+    if one_in(random, 1000) {
+        crowd(random, &mut review);
     }
     let seldom = pick(random, &[0, 0, 0, 200, 40, 8]);
     let mut body = text::written(random, &review, seldom);

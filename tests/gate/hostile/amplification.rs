@@ -1,285 +1,205 @@
-//! What a review may cost, whatever its shape: small parts in every list and map that a definition has.
+//! What a review may cost, whatever its shape: small parts in every list and map that a definition has, and around it.
 //!
 //! A few bytes of JSON can make a hundred times as many in memory. Each shape is put into each place, on all paths, as
-//! large as 1 MiB and as large as it may be and still be judged. The most memory that the process takes is held against
-//! its limit; how long its answers take is printed and not asserted.
+//! large as 1 MiB and as large as it may be and still be judged. The memory that the process takes above an idle one is
+//! held against its limit; how long its answers take is printed.
+
+mod places;
 
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use gatehouse::api::Version;
 use gatehouse::api::bounded::MOST_PARTS;
-use gatehouse::api::schema;
-use gatehouse::kinds::KINDS;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
-use kit::examples::smallest;
-use serde_json::{Map, Value, json};
+use gatehouse::kinds::find;
+use kit::random::is_night;
+use serde_json::{Value, json};
 
+use self::places::{HERE, Place, SHAPES, Within, counts, fields, filling, places};
 use super::{Target, UID};
+use crate::program;
 
-/// Bytes that one review may make the process take, above what it had right before.
+/// Bytes that one review may make the process take, above what an idle one has.
 const MOST: u64 = 100 << 20;
 
-/// The same for four at a time.
+/// The same for four at a time: two large ones are validated at a time.
 const MOST_OF_FOUR: u64 = 200 << 20;
 
-/// Bytes that the process may have above an idle one: it stays within the 512Mi of its container. What reviews have taken
-/// goes back to the system within about a second, so that some of it is still there while the next ones are answered.
-const MOST_IN_ALL: u64 = 400 << 20;
+/// Bytes above an idle one that reviews may have left when the next one is measured.
+const LEFT: u64 = 20 << 20;
 
-/// One step to a place.
-#[derive(Clone)]
-enum Step {
-    Field(String),
-    Item,
-    Key,
-}
+/// A review of a few MiB that takes longer is slow, and measured again.
+const SLOW: Duration = Duration::from_millis(150);
 
-/// A list or map of a version of a kind, or a field that it does not know.
-struct Place {
-    kind: &'static str,
-    version: Version,
-    /// A sound object.
-    sound: Value,
-    steps: Vec<Step>,
-}
-
-impl Place {
-    fn name(&self) -> String {
-        let steps = self.steps.iter().map(|step| match step {
-            Step::Field(name) => format!(".{name}"),
-            Step::Item => "[]".to_owned(),
-            Step::Key => "{}".to_owned(),
-        });
-        format!("{} {} {}", self.kind, self.version, steps.collect::<String>())
-    }
-
-    /// A sound object but for what is in the place.
-    fn object(&self, filling: &str) -> String {
-        let mut object = self.sound.clone();
-        let mut place = &mut object;
-        for step in &self.steps {
-            if let (Step::Field(_) | Step::Key, false) = (step, place.is_object()) {
-                *place = Value::Object(Map::new());
-            }
-            place = match step {
-                Step::Field(name) => &mut place[name],
-                Step::Key => &mut place["a"],
-                Step::Item => {
-                    *place = json!([null]);
-                    &mut place[0]
-                }
-            };
-        }
-        *place = "HERE".into();
-        object.to_string().replace("\"HERE\"", filling)
-    }
-}
-
-/// Every list and map below a schema.
-fn walk(schema: &JSONSchemaProps, steps: &[Step], found: &mut Vec<Vec<Step>>) {
-    let below = |step: Step| [steps, &[step]].concat();
-    for (name, field) in schema.properties.iter().flatten() {
-        walk(field, &below(Step::Field(name.clone())), found);
-    }
-    if let Some(JSONSchemaPropsOrArray::Schema(item)) = &schema.items {
-        found.push(steps.to_vec());
-        walk(item, &below(Step::Item), found);
-    }
-    if let Some(JSONSchemaPropsOrBool::Schema(value)) = &schema.additional_properties {
-        found.push(steps.to_vec());
-        walk(value, &below(Step::Key), found);
-    }
-}
-
-fn places() -> Vec<Place> {
-    let mut places = Vec::new();
-    for kind in KINDS {
-        let definition = kind.definition();
-        for version in Version::ALL {
-            let field = |names: &[&str]| names.iter().map(|name| Step::Field((*name).to_owned())).collect();
-            let mut found: Vec<Vec<Step>> =
-                vec![field(&["unknown"]), field(&["spec", "unknown"]), field(&["metadata", "labels"])];
-            walk(schema::of(&definition, version).unwrap(), &[], &mut found);
-            let mut sound = smallest(*kind, version);
-            (sound["metadata"]["name"], sound["metadata"]["namespace"]) = (json!("a"), json!("b"));
-            let place = |steps| Place { kind: kind.names().kind, version, sound: sound.clone(), steps };
-            places.extend(found.into_iter().map(place));
-        }
-    }
-    places
-}
-
-/// What a place is filled with, and how many parts each of it counts.
-const SHAPES: [(&str, usize); 6] =
-    [("0", 1), ("{}", 7), ("[]", 1), ("[0]", 2), ("keys", 1), ("{\"a\":0}", 8)];
-
-fn filling(shape: &str, count: usize) -> String {
-    if shape == "keys" {
-        let keys: Vec<_> = (0..count).map(|key| format!("\"{key:x}\":0")).collect();
-        return format!("{{{}}}", keys.join(","));
-    }
-    format!("[{}]", vec![shape; count].join(","))
-}
-
-/// How often a shape goes into 1 MiB, and how often into a review that is read to its end.
-fn counts(shape: &str, parts: usize) -> [usize; 2] {
-    let length = if shape == "keys" { 10 } else { shape.len() + 1 };
-    [(1 << 20) / length, (MOST_PARTS - 500) / parts]
-}
-
-/// The reviews of an object: what is asked, and the whole text.
-fn reviews(place: &Place, filling: &str) -> Vec<(&'static str, String)> {
-    let object = place.object(filling);
-    let kind = json!({"group": "gatehouse.dev", "version": place.version.as_str(), "kind": place.kind});
-    let admission = |operation: &str, old: &str| {
-        format!(
-            r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"{UID}","kind":{kind},
-            "requestKind":{kind},"name":"a","namespace":"b","operation":"{operation}","object":{object}{old}}}}}"#
-        )
-    };
-    let other = Version::ALL.into_iter().find(|version| *version != place.version).unwrap();
-    let conversion = format!(
-        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"{UID}",
-        "desiredAPIVersion":"{}","objects":[{object}]}}}}"#,
-        other.api_version()
-    );
-    let update = admission("UPDATE", &format!(r#","oldObject":{object}"#));
-    vec![
-        ("/mutate", admission("CREATE", "")),
-        ("/mutate", update.clone()),
-        ("/validate", update),
-        ("/convert", conversion),
-    ]
-}
+/// How often. Neighbours on the machine only slow it down, so the fastest counts.
+const AGAIN: usize = 2;
 
 /// What reviews have cost.
-#[derive(Clone, Default)]
 struct Cost {
-    /// Bytes above what the process had.
+    /// Bytes that the process had at most, above what it has at rest.
     memory: u64,
-    /// Bytes that it had at most.
-    most: u64,
     /// Until all have their answer.
     time: Duration,
     /// Processor time in milliseconds.
     processor: u64,
+    /// The codes of the answers; none where it was allowed or converted.
+    codes: Vec<Option<u64>>,
 }
 
-/// The costs that were the highest so far, each with its place.
-#[derive(Default)]
+impl Cost {
+    fn is_slow(&self) -> bool {
+        self.time > SLOW * u32::try_from(self.codes.len()).unwrap()
+    }
+
+    /// An object of too many parts is refused for that, and another one is not.
+    #[track_caller]
+    fn was_read(&self, is_too_large: bool, what: &str) {
+        for code in &self.codes {
+            assert!(*code == Some(504) || (*code == Some(413)) == is_too_large, "{code:?}, {what}");
+        }
+    }
+}
+
+/// The costs that were the highest so far, each with what they were for.
+#[derive(Clone, Default)]
 struct Highest {
     memory: (u64, String),
     time: (Duration, String),
     processor: u64,
+    /// How many were slow.
+    slow: usize,
 }
 
 impl Highest {
-    fn add(&mut self, cost: &Cost, place: &str) {
+    fn add(&mut self, cost: &Cost, what: &str) {
         if cost.memory >= self.memory.0 {
-            self.memory = (cost.memory, place.to_owned());
+            self.memory = (cost.memory, what.to_owned());
         }
         if cost.time >= self.time.0 {
-            self.time = (cost.time, place.to_owned());
+            self.time = (cost.time, what.to_owned());
         }
         self.processor = self.processor.max(cost.processor);
+        self.slow += usize::from(cost.is_slow());
     }
 }
 
-/// Has `at_a_time` of the same review answered, at once.
-async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize) -> Cost {
-    target.forget_the_most();
-    let (before, processor) = (target.memory("VmRSS"), target.processor());
-    let path = format!("{path}?timeout=30s");
-    let begun = Instant::now();
-    let answers = join_all((0..at_a_time).map(|_| target.ask(&path, review))).await;
-    let time = begun.elapsed();
-    for answer in answers {
-        assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
-        // A machine that is too busy to answer in time shows nothing of memory either.
-        let code = &answer["response"]["status"]["code"];
-        assert!(*code == 413 || *code == 422 || *code == Value::Null || *code == 504, "{answer:.300}");
-    }
-    let most = target.memory("VmHWM");
-    let memory = most.saturating_sub(before);
-    Cost { memory, most, time, processor: target.processor() - processor }
+/// A process that is measured, and the bytes that it has at rest.
+struct Measured {
+    target: Target,
+    idle: u64,
 }
+
+impl Measured {
+    async fn start() -> Self {
+        let target = Target::start().await;
+        target.is_sane().await;
+        Self { idle: target.memory("VmRSS"), target }
+    }
+
+    /// What reviews have left is no cost of the next one, and would hide what that takes. Another process is there
+    /// sooner than the allocator gives it back.
+    async fn rest(&mut self) {
+        if self.target.memory("VmRSS") > self.idle + LEFT {
+            *self = Self::start().await;
+        }
+    }
+
+    /// Has `at_a_time` of the same review answered, at once.
+    async fn cost(&mut self, path: &str, review: &str, at_a_time: usize) -> Cost {
+        self.rest().await;
+        let target = &self.target;
+        target.forget_the_most();
+        let processor = target.processor();
+        let ask = format!("{path}?timeout=30s");
+        let begun = Instant::now();
+        let answers = join_all((0..at_a_time).map(|_| target.ask(&ask, review))).await;
+        let time = begun.elapsed();
+        let codes = answers.iter().map(|answer| code(path, answer)).collect();
+        let memory = target.memory("VmHWM").saturating_sub(self.idle);
+        Cost { memory, time, processor: target.processor() - processor, codes }
+    }
+
+    /// The same, held against the memory that it may take. A program that is not optimized is always slow.
+    async fn limited(&mut self, path: &str, review: &str, at_a_time: usize, most: u64, what: &str) -> Cost {
+        let mut cost = self.cost(path, review, at_a_time).await;
+        for _ in 0..if program::is_given() { AGAIN } else { 0 } {
+            if cost.is_slow() {
+                let again = self.cost(path, review, at_a_time).await;
+                cost =
+                    Cost { memory: cost.memory.max(again.memory), time: cost.time.min(again.time), ..cost };
+            }
+        }
+        assert!(cost.memory <= most, "{path}: {} MiB, {what}", cost.memory >> 20);
+        cost
+    }
+}
+
+/// The code of an answer, which is one of those that a review gets whose text is sound.
+fn code(path: &str, answer: &Value) -> Option<u64> {
+    assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
+    let field = if path == "/convert" { "result" } else { "status" };
+    let code = answer["response"][field]["code"].as_u64();
+    // A machine that is too busy to answer in time shows nothing of memory either.
+    let is_late = code == Some(504) && !program::is_given();
+    assert!(is_late || matches!(code, None | Some(400 | 413 | 422)), "{path}: {answer:.300}");
+    code
+}
+
+const PATHS: [&str; 3] = ["/mutate", "/validate", "/convert"];
 
 /// Each shape in one place of so many, on all paths.
 async fn table(each: usize, at_a_time: usize, most: u64) {
-    let target = Target::start().await;
-    target.is_sane().await;
-    let idle = target.memory("VmRSS");
+    let mut measured = Measured::start().await;
     let places = places();
-    println!("{at_a_time} at a time | shape | bytes | MiB more, place | ms, place | processor ms");
+    let mut of_all: [Highest; 3] = Default::default();
+    let (begun, mut asked, mut answered) = (Instant::now(), 0, 0);
+    println!("{at_a_time} at a time, above {} MiB of an idle process", measured.idle >> 20);
+    println!("path | shape | MiB more, place | ms, place | processor ms");
     for (turn, (shape, parts)) in SHAPES.into_iter().enumerate() {
         for count in counts(shape, parts) {
-            let mut highest: [(&str, Highest); 4] = Default::default();
-            let mut size = 0;
-            for place in places.iter().skip(turn).step_by(each) {
-                for (highest, (path, review)) in
-                    highest.iter_mut().zip(reviews(place, &filling(shape, count)))
-                {
-                    size = size.max(review.len());
-                    let (cost, name) = (cost(&target, path, &review, at_a_time).await, place.name());
-                    for (bytes, most) in [(cost.memory, most), (cost.most.saturating_sub(idle), MOST_IN_ALL)]
-                    {
-                        let taken = bytes >> 20;
-                        assert!(bytes <= most, "{path}: {taken} MiB, {shape} x {count} in {name}");
+            let mut of_shape: [Highest; 3] = Default::default();
+            let filling = filling(shape, count);
+            for place in places.iter().skip(turn % each).step_by(each) {
+                if place.steps.is_empty() && shape != "keys" {
+                    continue;
+                }
+                let what = format!("{shape} x {count} in {}", place.name());
+                for (path, review) in place.reviews(&filling) {
+                    let cost = measured.limited(path, &review, at_a_time, most, &what).await;
+                    if place.is_counted() {
+                        cost.was_read(count * parts > MOST_PARTS, &what);
                     }
-                    highest.0 = path;
-                    highest.1.add(&cost, &name);
+                    (asked, answered) = (asked + 1, answered + cost.time.as_millis());
+                    let path = PATHS.iter().position(|one| *one == path).unwrap();
+                    of_shape[path].add(&cost, &place.name());
+                    of_all[path].add(&cost, &what);
                 }
             }
-            let most =
-                highest.iter().map(|(_, highest)| (highest.memory.0 >> 20, highest.time.0.as_millis()));
-            let (mib, ms) = most.fold((0, 0), |(mib, ms), one| (mib.max(one.0), ms.max(one.1)));
-            println!("figure: {at_a_time} at a time, {shape} x {count}: {mib} MiB, {ms} ms");
-            for (path, Highest { memory, time, processor }) in highest {
+            for (path, Highest { memory, time, processor, .. }) in PATHS.iter().zip(of_shape) {
                 let (mib, ms) = (memory.0 >> 20, time.0.as_millis());
-                println!("{path} | {shape} | {size} | {mib}, {} | {ms}, {} | {processor}", memory.1, time.1);
+                println!("{path} | {shape} x {count} | {mib}, {} | {ms}, {} | {processor}", memory.1, time.1);
             }
         }
     }
-    target.is_sane().await;
-}
-
-/// How many times the processor time of so many labels eight times as many take, at most. With a step that looks at
-/// each of them for each other it would be 64.
-const MOST_TIMES: f64 = 24.0;
-
-#[tokio::test]
-async fn eight_times_the_labels_take_about_eight_times_as_long() {
-    let target = Target::start().await;
-    target.is_sane().await;
-    let mut each = Vec::new();
-    // As often that both take about a second, of which the system tells hundredths.
-    for (labels, times) in [(4_000, 200_u32), (32_000, 25)] {
-        let wrong: Map<_, _> = (0..labels).map(|label| (format!("label-{label}"), json!(0))).collect();
-        let mut object = super::cluster(3);
-        object["spec"]["pod"] = json!({"labels": wrong});
-        let review = super::admission(&object).to_string();
-        let begun = target.processor();
-        for _ in 0..times {
-            let (code, ..) =
-                super::refusal("/validate", &target.ask("/validate?timeout=30s", &*review).await);
-            assert!(code == 413 || code == 422, "{code}");
-        }
-        each.push(f64::from(u32::try_from(target.processor() - begun).unwrap()) / f64::from(times));
+    for (path, Highest { memory, time, slow, .. }) in PATHS.iter().zip(of_all) {
+        let (mib, ms) = (memory.0 >> 20, time.0.as_millis());
+        println!(
+            "figure: {at_a_time} at a time, {path}: {mib} MiB above idle ({}), {ms} ms ({}), \
+             {slow} take more than 150 ms each",
+            memory.1, time.1
+        );
     }
-    let times = each[1] / each[0];
     println!(
-        "figure: 4,000 wrongly typed labels take {:.1} ms, 32,000 {:.1} ms: {times:.1} times",
-        each[0], each[1]
+        "{asked} reviews of {} places in {} s, of which answers take {answered} ms",
+        places.len(),
+        begun.elapsed().as_secs()
     );
-    assert!(times < MOST_TIMES, "{times:.1} times");
+    measured.target.is_sane().await;
 }
 
 /// How many places one in is looked at, but for the night, when all are.
 fn one_in(places: usize) -> usize {
-    if std::env::var("NIGHTLY").is_ok_and(|set| set == "1") { 1 } else { places }
+    if is_night() { 1 } else { places }
 }
 
 #[tokio::test]
@@ -290,4 +210,80 @@ async fn no_shape_of_a_review_takes_much_more_than_its_size() {
 #[tokio::test]
 async fn four_of_a_kind_take_no_more_than_two() {
     table(one_in(191), 4, MOST_OF_FOUR).await;
+}
+
+/// A conversion of as many small objects as so many bytes have room for.
+fn many_objects(place: &Place, bytes: usize) -> String {
+    let object =
+        json!({"apiVersion": place.version.api_version(), "kind": place.kind, "metadata": {"name": "a"}});
+    let object = object.to_string();
+    let count = (bytes - 300) / (object.len() + 1);
+    let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {"uid": UID, "desiredAPIVersion": place.other(), "objects": [HERE]}});
+    review.to_string().replace(&format!("\"{HERE}\""), &vec![object; count].join(","))
+}
+
+#[tokio::test]
+async fn many_small_objects_take_no_more_than_a_large_one() {
+    let mut measured = Measured::start().await;
+    let mut highest = Highest::default();
+    for place in places().iter().filter(|place| place.within == Within::Text) {
+        for bytes in [1 << 20, 8 << 20] {
+            let what = format!("{} {}, {} MiB of objects", place.kind, place.version, bytes >> 20);
+            let review = many_objects(place, bytes);
+            // Each object takes its time.
+            let cost = measured.cost("/convert", &review, 1).await;
+            assert!(cost.memory <= MOST, "{} MiB, {what}", cost.memory >> 20);
+            highest.add(&cost, &what);
+        }
+    }
+    let (mib, ms) = (highest.memory.0 >> 20, highest.time.0.as_millis());
+    println!(
+        "figure: many small objects: {mib} MiB above idle ({}), {ms} ms ({})",
+        highest.memory.1, highest.time.1
+    );
+}
+
+/// How many times the processor time of so many keys or items eight times as many take, at most. With a step that
+/// looks at each of them for each other it would be 64.
+const MOST_TIMES: f64 = 12.0;
+
+/// Milliseconds of processor time that one review takes, over so many that the hundredths of a second which the system
+/// tells are a small part.
+async fn processor(target: &Target, path: &str, review: &str) -> f64 {
+    let (begun, mut asked) = (target.processor(), 0);
+    while target.processor() - begun < 200 {
+        let answer = target.ask(&format!("{path}?timeout=30s"), review).await;
+        assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
+        asked += 1;
+    }
+    f64::from(u32::try_from(target.processor() - begun).unwrap()) / f64::from(asked)
+}
+
+#[tokio::test]
+async fn eight_times_as_much_takes_about_eight_times_as_long() {
+    let target = Target::start().await;
+    target.is_sane().await;
+    for (kind, version, steps, shape) in [
+        ("EtcdCluster", Version::V1, fields(&["metadata", "labels"]), "keys"),
+        ("EtcdCluster", Version::V1, fields(&["spec", "pod", "nodeSelector"]), "keys"),
+        ("EtcdCluster", Version::V1Alpha1, fields(&["spec", "unknown"]), "keys"),
+        ("TDSet", Version::V1, fields(&["spec", "windows"]), "0"),
+        ("TDSet", Version::V1Alpha1, fields(&["spec", "schedulingConfig"]), "0"),
+    ] {
+        let place = Place::of(find(kind).unwrap(), version, Within::Object, steps);
+        let [few, many] = [4_000, 32_000].map(|count| {
+            let [(_, create), _, _, (_, convert)] = place.reviews(&filling(shape, count));
+            [create.clone(), create, convert]
+        });
+        for (path, (few, many)) in PATHS.iter().zip(few.iter().zip(&many)) {
+            let (few, many) = (processor(&target, path, few).await, processor(&target, path, many).await);
+            let times = many / few;
+            println!(
+                "figure: {path}: 4,000 in {} take {few:.1} ms, 32,000 {many:.1} ms: {times:.1} times",
+                place.name()
+            );
+            assert!(times < MOST_TIMES, "{path}: {times:.1} times, {}", place.name());
+        }
+    }
 }

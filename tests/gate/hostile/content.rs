@@ -172,3 +172,23 @@ async fn a_forged_memory_of_a_conversion_does_no_harm() {
     }
     target.is_sane().await;
 }
+
+#[tokio::test]
+async fn what_is_refused_makes_a_short_line_however_long_its_fields_are() {
+    let target = Target::start().await;
+    let long = "x".repeat(1 << 20);
+    let mut object = cluster(3);
+    object["metadata"]["name"] = long.clone().into();
+    object["spec"]["pod"] = json!({"labels": {long.clone(): "a"}});
+    let mut review = admission(&object);
+    review["request"]["name"] = long.clone().into();
+    review["request"]["userInfo"]["username"] = long.into();
+    let (code, message, _) = refusal("/validate", &target.ask("/validate", review.to_string()).await);
+    assert_eq!(code, 422, "{message:.300}");
+    let log = &target.served.gate;
+    log.logs("refused");
+    let line =
+        log.log().text().lines().find(|line| line.contains(r#""message":"refused""#)).unwrap().to_owned();
+    assert!(line.contains("spec.pod.labels"), "{line:.300}");
+    assert!(line.len() < 4096, "{} bytes: {line:.300}", line.len());
+}

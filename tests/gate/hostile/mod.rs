@@ -95,6 +95,11 @@ fn old_cluster(name: &str) -> Value {
         "metadata": {"name": name, "namespace": "b"}, "spec": {"size": 3}})
 }
 
+/// A review that is allowed.
+pub fn sound() -> String {
+    admission(&cluster(3)).to_string()
+}
+
 fn admission(object: &Value) -> Value {
     let kind = object["kind"].as_str().unwrap_or("EtcdCluster");
     let kind = json!({"group": "gatehouse.dev", "version": "v1", "kind": kind});
