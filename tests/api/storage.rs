@@ -1,6 +1,7 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
 mod alone;
+mod delegated;
 mod gateway;
 mod kubernetes;
 pub mod moving;
@@ -84,6 +85,12 @@ pub const ONCE: &[Test] = &[
         "kubernetes_itself_writes_where_it_is_asked_to",
         kubernetes::kubernetes_itself_writes_where_it_is_asked_to,
     ),
+    (
+        "writers_and_deaths_lose_nothing_where_kubernetes_writes",
+        moving::writers_and_deaths_lose_nothing_where_kubernetes_writes,
+    ),
+    ("what_kubernetes_fails_at_is_asked_for_once", delegated::what_kubernetes_fails_at_is_asked_for_once),
+    ("who_may_not_ask_kubernetes_writes", delegated::who_may_not_ask_kubernetes_writes),
     ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
@@ -98,6 +105,12 @@ pub const ON_BARE: &[Test] = &[
     ),
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
 ];
+
+/// Where they take turns, and Kubernetes' own controllers work.
+pub const WITH_CONTROLLERS: &[Test] = &[(
+    "a_leader_has_kubernetes_move_our_objects_to_v1",
+    delegated::a_leader_has_kubernetes_move_our_objects_to_v1,
+)];
 
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
