@@ -207,25 +207,28 @@ fn parts(kind: &dyn Kind, fields: &RawFields) -> Result<Map<String, Value>, Fail
 
 /// Writes an object as it came.
 fn write_fields(text: &mut Vec<u8>, fields: &RawFields) {
-    for (index, (name, raw)) in fields.0.iter().enumerate() {
-        text.push(if index == 0 { b'{' } else { b',' });
-        write(text, name);
-        text.push(b':');
+    text.push(b'{');
+    let begin = text.len();
+    for (name, raw) in &fields.0 {
+        write_key(text, begin, name);
         text.extend_from_slice(raw.get().as_bytes());
     }
     text.push(b'}');
 }
 
+/// Appends the key of a field of the object whose first field begins at `begin`.
+fn write_key(text: &mut Vec<u8>, begin: usize, key: &str) {
+    if text.len() > begin {
+        text.push(b',');
+    }
+    write(text, key);
+    text.push(b':');
+}
+
 fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &Metadata, converted: &Parts) {
     text.push(b'{');
     let begin = text.len();
-    let key = |text: &mut Vec<u8>, key: &str| {
-        if text.len() > begin {
-            text.push(b',');
-        }
-        write(text, key);
-        text.push(b':');
-    };
+    let key = |text: &mut Vec<u8>, key: &str| write_key(text, begin, key);
     for (name, raw) in &fields.0 {
         match name.as_ref() {
             "apiVersion" => {

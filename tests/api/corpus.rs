@@ -84,7 +84,7 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 9] = [
+const TABLES: &[(&Base, &[Row], &[Edit])] = &[
     (&databasemigration::NEW, databasemigration::OF_NEW, databasemigration::CHANGES_OF_NEW),
     (&databasemigration::OLD, databasemigration::OF_OLD, databasemigration::CHANGES_OF_OLD),
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
@@ -122,7 +122,7 @@ fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
     let (guarded, unguarded) = (bed.namespace(), bare.bed.namespace());
     let mut cases = Vec::new();
     let mut stored = Vec::new();
-    for (base, _, edits) in TABLES {
+    for &(base, _, edits) in TABLES {
         for (before, after, status, refused, by) in edits {
             let mut old = base.changed(before);
             old["metadata"]["name"] = format!("edited-{}", cases.len()).into();
@@ -223,7 +223,7 @@ fn tell(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<Va
 /// Every object of the corpus.
 fn all() -> Vec<Case> {
     let mut cases = examples();
-    for (base, rows, _) in TABLES {
+    for &(base, rows, _) in TABLES {
         for (change, refused, by) in rows {
             let name = format!("{} {} {:.160}", base.version, base.kind, change);
             cases.push(Case { name, object: base.changed(change), refused: set(refused), by: *by });

@@ -1,6 +1,9 @@
 //! What the API server's own policies hold our kinds to, and what is refused in gatehouse's own namespace.
 
+use gatehouse::api::Version;
+use gatehouse::kinds::KINDS;
 use kit::bed::{Bed, NAMESPACE, Namespace};
+use kit::examples::smallest;
 use kit::objects::{Ask, Objects, Outcome, condition};
 use kit::operator::Fate;
 use kit::wait::eventually;
@@ -128,7 +131,8 @@ fn who_may_not_create_a_workload_may_not_have_it_made(bed: &Bed) {
 }
 
 fn nothing_is_made_in_the_namespace_of_gatehouse(bed: &Bed) {
-    for object in [tdset("own"), old_tdset("own"), etcd_cluster("own")] {
+    let new = KINDS.iter().map(|kind| smallest(*kind, Version::V1));
+    for object in new.chain([old_tdset("own")]) {
         let refusal = bed.objects.one(Ask::create(&object, NAMESPACE)).expect_err("refused");
         assert!(refusal.message.contains("refused in namespace \"gatehouse-system\""), "{refusal:?}");
         assert_eq!(refusal.code, 403, "{refusal:?}");

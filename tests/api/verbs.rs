@@ -1,5 +1,7 @@
 //! Every verb that users have, through both versions.
 
+use gatehouse::api::Version;
+use gatehouse::kinds::KINDS;
 use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
 use kit::wait::eventually;
@@ -269,10 +271,10 @@ fn explain_documents_every_field(bed: &Bed) {
         let text = bed.kubectl(&["explain", field, &version]).ok();
         assert!(text.to_lowercase().contains(&says.to_lowercase()), "{field}: {text}");
     }
-    for kind in ["etcdclusters", "tdsets"] {
-        for version in ["v1", "v1alpha1"] {
-            let version = format!("--api-version=gatehouse.dev/{version}");
-            let text = bed.kubectl(&["explain", kind, "--recursive", &version]).ok();
+    for kind in KINDS {
+        for version in Version::ALL {
+            let version = format!("--api-version={}", version.api_version());
+            let text = bed.kubectl(&["explain", kind.names().plural, "--recursive", &version]).ok();
             assert!(!text.contains("<no description>"), "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! The manifests below `examples`, as users apply them.
 
+use gatehouse::kinds::KINDS;
 use kit::call::Call;
 use kit::wait::eventually;
 
@@ -12,7 +13,9 @@ use crate::root;
 pub fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("temp");
-    let folders = ["etcdcluster", "tdset"].map(|kind| root().join("examples").join(kind));
+    let folders = KINDS.iter().map(|kind| kind.names().kind.to_lowercase());
+    let folders = folders.filter(|kind| kind != "databasemigration");
+    let folders: Vec<_> = folders.map(|kind| root().join("examples").join(kind)).collect();
     for folder in &folders {
         bed.kubectl(&["apply", "--recursive", "-f", &folder.to_string_lossy()]).ok();
     }

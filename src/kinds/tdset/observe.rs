@@ -220,7 +220,7 @@ async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option
         let version = operator.targets.version(uid, &resource, namespace, name);
         let missing = match operator.calendars.dates(calendar, key, version.as_deref()).await? {
             Ok(list) => {
-                dates.set(exception, Arc::clone(&list.dates));
+                dates.set(exception, &list);
                 list.errors.as_ref().map(|errors| {
                     let message = format!("ConfigMap {name}, key {key}: {errors}");
                     Blocker::dates(State::False, Reason::InvalidDates, message)

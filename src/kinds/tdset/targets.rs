@@ -6,6 +6,8 @@
 //! Assumes nothing of the rights to custom kinds: without the right to watch, workloads are read at each look, and
 //! looks are more frequent; without that to scale, the object says what is missing.
 
+mod scaled_object;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +22,7 @@ use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
-use super::observation::{self, Blocker, Bounds, Controller, ObjectKey, Scaled, Writer};
+use super::observation::{self, Blocker, Controller, ObjectKey, Scaled, Writer};
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
@@ -58,6 +60,16 @@ struct Watched {
     end: AbortHandle,
 }
 
+impl Watched {
+    /// Whether a TDSet asks for the objects. Their watch stops otherwise.
+    fn is_needed(&self) -> bool {
+        if self.askers.is_empty() {
+            self.end.abort();
+        }
+        !self.askers.is_empty()
+    }
+}
+
 /// What was read of a workload.
 #[derive(Clone)]
 struct Read {
@@ -85,17 +97,6 @@ impl Read {
         }
         let age = now.duration_since(self.at);
         PACE.checked_sub(age).filter(|rest| !rest.is_zero() && self.has_count_of(known))
-    }
-}
-
-/// The ScaledObject of KEDA.
-fn scaled_objects() -> ApiResource {
-    ApiResource {
-        group: "keda.sh".to_owned(),
-        version: "v1alpha1".to_owned(),
-        api_version: "keda.sh/v1alpha1".to_owned(),
-        kind: "ScaledObject".to_owned(),
-        plural: "scaledobjects".to_owned(),
     }
 }
 
@@ -147,18 +148,22 @@ impl Targets {
     /// The reconciliation has asked for all that the object refers to: what it watched before is watched for others
     /// alone.
     pub fn ends(&self, uid: &str) {
-        self.retain(|of, asks| asks || of != uid);
+        self.let_go(uid, |asked| !asked);
     }
 
-    /// Stops the watches that no TDSet needs any more.
-    fn retain(&self, asks: impl Fn(&str, bool) -> bool) {
+    /// The object of that uid no longer asks for what it is over with, and the watches stop that no TDSet needs any more.
+    /// At each reconciliation: the entries of other objects are not looked at.
+    fn let_go(&self, uid: &str, is_over: impl Fn(bool) -> bool) {
         self.watched().retain(|_, one| {
-            one.askers.retain(|uid, asked| asks(uid, *asked));
-            if one.askers.is_empty() {
-                one.end.abort();
+            if one.askers.get(uid).is_some_and(|asked| is_over(*asked)) {
+                one.askers.remove(uid);
             }
-            !one.askers.is_empty()
+            one.is_needed()
         });
+    }
+
+    fn kinds(&self) -> MutexGuard<'_, HashMap<(String, String), ApiResource>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<ApiResource, Watched>> {
@@ -251,67 +256,11 @@ impl Targets {
         self.scales.update(uid, |last| *last = Some(read));
     }
 
-    /// The bounds of a ScaledObject of KEDA; none where there is none of that name.
-    ///
-    /// # Errors
-    /// When the API server does not say.
-    pub async fn scaled_object(
-        &self,
-        uid: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Result<Option<Bounds>, Blocker>, Error> {
-        let resource = scaled_objects();
-        let place =
-            Place { resource: resource.clone(), namespace: namespace.to_owned(), name: name.to_owned() };
-        let key = (resource.api_version.clone(), resource.kind.clone());
-        let is_known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key);
-        if !is_known {
-            let list = match call(self.client.list_api_group_resources(&resource.api_version)).await {
-                Ok(list) => Some(list),
-                Err(error) if is_absent(&error) => None,
-                Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
-            };
-            let resources = list.iter().flat_map(|list| &list.resources);
-            if !resources.into_iter().any(|one| one.name == resource.plural) {
-                let message =
-                    format!("{} is not served by this cluster: is KEDA installed?", resource.api_version);
-                return Ok(Err(Blocker::ready(Reason::AutoscalerNotFound, message)));
-            }
-            self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, resource.clone());
-        }
-        let objects = self.watch(uid, &resource);
-        let version = known(&objects, namespace, name).and_then(|known| known.resource_version());
-        let found = match self.scaled_objects.of(uid) {
-            Some(found) if version.is_some() && found.resource_version() == version => found,
-            _ => {
-                let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
-                match call(api.get_opt(name)).await {
-                    Ok(Some(mut found)) => {
-                        observation::trim(&mut found.metadata);
-                        Arc::new(found)
-                    }
-                    Ok(None) => {
-                        self.scaled_objects.forget(uid);
-                        return Ok(Ok(None));
-                    }
-                    Err(error) if is_forbidden(&error) => {
-                        let blocker = Blocker::forbidden("get and patch", &resource.plural, &resource.group);
-                        return Ok(Err(blocker));
-                    }
-                    Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
-                }
-            }
-        };
-        self.scaled_objects.update(uid, |last| *last = Some(Arc::clone(&found)));
-        Ok(Ok(Some(Bounds::of_scaled_object(&found, place))))
-    }
-
     /// The resource of the kind, if it can be scaled.
     async fn resource(&self, reference: &Reference) -> Result<Result<ApiResource, Blocker>, Error> {
         let Reference { api_version, kind, .. } = reference;
         let key = (api_version.clone(), kind.clone());
-        let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.kinds().get(&key).cloned();
         if let Some(resource) = known {
             return Ok(Ok(resource));
         }
@@ -331,7 +280,7 @@ impl Targets {
             }
         };
         Ok(found(&list, api_version, kind).inspect(|resource| {
-            self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, resource.clone());
+            self.kinds().insert(key, resource.clone());
         }))
     }
 
@@ -348,10 +297,7 @@ impl Targets {
             }
             Err(error) if is_absent(&error) => {
                 // The kind itself may be gone, or have lost its scale.
-                self.kinds
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .retain(|_, one| *one != place.resource);
+                self.kinds().retain(|_, one| *one != place.resource);
                 let message = format!("{} {} does not exist", place.resource.kind, place.name);
                 Ok(Err(Blocker::ready(Reason::TargetNotFound, message)))
             }
@@ -384,14 +330,17 @@ impl Targets {
 
     /// Forgets what was read for an object, and what was watched for it.
     pub fn forget(&self, uid: &str) {
-        self.retain(|of, _| of != uid);
+        self.let_go(uid, |_| true);
         self.scales.forget(uid);
         self.scaled_objects.forget(uid);
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.retain(|of, _| uids.contains(of));
+        self.watched().retain(|_, one| {
+            one.askers.retain(|uid, _| uids.contains(uid));
+            one.is_needed()
+        });
         self.scales.forget_all_but(uids);
         self.scaled_objects.forget_all_but(uids);
     }

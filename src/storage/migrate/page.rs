@@ -9,7 +9,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use super::super::observation::{Definition, ObjectMeta};
 use super::super::plan::checkpoint::Checkpoint;
-use super::super::plan::object::{Answer, Judgement, Patch, judge};
+use super::super::plan::object::{Answer, Judgement, Patch, Tries, judge};
 use super::super::plan::pace::Work;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
@@ -20,11 +20,11 @@ use crate::runtime::{clock, fail_point};
 /// The smallest page that is asked for where larger ones take too long.
 const SMALLEST: u32 = 25;
 
-/// An object and its patch, tried so often, to be tried after a pause.
+/// An object and its patch, to be tried after a pause.
 struct Attempt {
     object: ObjectMeta,
     patch: Patch,
-    tried: u32,
+    tries: Tries,
     pause: Duration,
 }
 
@@ -115,16 +115,17 @@ impl Migration<'_> {
                 match plan::patch(definition, self.goal.managed_fields, &object, rewrites) {
                     None => tally.add(&object, Fate::AsWanted, false),
                     Some(patch) => {
-                        let attempt = Attempt { object, patch, tried: 0, pause: Duration::ZERO };
+                        let attempt =
+                            Attempt { object, patch, tries: Tries::default(), pause: Duration::ZERO };
                         under_way.push(self.attempt(definition, attempt));
                     }
                 }
             }
-            let Some((attempt, answer, took)) = under_way.next().await else { break };
+            let Some((mut attempt, answer, took)) = under_way.next().await else { break };
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            match judge(&attempt.object, answer, attempt.tried) {
+            match judge(&attempt.object, answer, &mut attempt.tries) {
                 Judgement::Is(fate) => {
                     workers.pace.answered(Work::of(&fate), took, workers.since.elapsed());
                     tally.add(&attempt.object, fate, attempt.patch.cleans);
@@ -140,8 +141,7 @@ impl Migration<'_> {
                     if matches!(again, Judgement::Throttled(_)) {
                         workers.pace.throttled();
                     }
-                    let tried = attempt.tried + u32::from(!matches!(again, Judgement::Unheard(_)));
-                    under_way.push(self.attempt(definition, Attempt { tried, pause, ..attempt }));
+                    under_way.push(self.attempt(definition, Attempt { pause, ..attempt }));
                 }
             }
         }

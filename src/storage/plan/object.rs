@@ -75,27 +75,48 @@ pub enum Judgement {
     Unheard(Duration),
 }
 
-/// What the answer to a patch of `object` means that was tried `tried` times before.
+/// How often an object was tried in vain. An API server that was busy for minutes has not failed at the object yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// The API server had no time, or found none which works.
+    pub busy: u32,
+    /// The API server failed, or gave no answer.
+    pub failed: u32,
+}
+
+/// The pause before the next try, where there is one.
+fn again(count: &mut u32, most: u32) -> Option<Duration> {
+    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(*count)).min(LONGEST_PAUSE);
+    *count += 1;
+    (*count < most).then_some(pause)
+}
+
+/// What the answer to a patch of `object` means after those `tries`, to which this one is added.
 #[must_use]
-pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tried: u32) -> Judgement {
-    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried)).min(LONGEST_PAUSE);
+pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tries: &mut Tries) -> Judgement {
     match answer {
         Answer::Done(after) if after.resource_version == object.resource_version => {
             Judgement::Is(Fate::AsWanted)
         }
         Answer::Done(_) => Judgement::Is(Fate::Rewritten),
         Answer::Unreached(_) => Judgement::Unheard(PAUSE_UNREACHED),
-        Answer::Nothing(_) if tried + 1 < TRIES => Judgement::Again(pause),
-        Answer::Nothing(why) => Judgement::Is(Fate::Failed(why)),
+        Answer::Nothing(why) => match again(&mut tries.failed, TRIES) {
+            Some(pause) => Judgement::Again(pause),
+            None => Judgement::Is(Fate::Failed(why)),
+        },
         Answer::Refused(status, wait) => {
-            let wait = wait.map_or(pause, |wait| wait.min(LONGEST_PAUSE));
-            match status.code {
-                429 if tried + 1 < TRIES_THROTTLED => Judgement::Throttled(wait),
-                502 | 503 if tried + 1 < TRIES_THROTTLED => Judgement::Again(wait),
-                500.. if tried + 1 < TRIES => Judgement::Again(wait),
-                409 if is_about(&status, object) => Judgement::Is(Fate::WrittenByOthers),
-                404 if is_about(&status, object) => Judgement::Is(Fate::Gone),
-                _ => Judgement::Is(Fate::Failed(reason(&status))),
+            let pause = match status.code {
+                429 | 502 | 503 => again(&mut tries.busy, TRIES_THROTTLED),
+                500.. => again(&mut tries.failed, TRIES),
+                _ => None,
+            };
+            let pause = pause.map(|pause| wait.map_or(pause, |wait| wait.min(LONGEST_PAUSE)));
+            match (status.code, pause) {
+                (429, Some(pause)) => Judgement::Throttled(pause),
+                (_, Some(pause)) => Judgement::Again(pause),
+                (409, None) if is_about(&status, object) => Judgement::Is(Fate::WrittenByOthers),
+                (404, None) if is_about(&status, object) => Judgement::Is(Fate::Gone),
+                (_, None) => Judgement::Is(Fate::Failed(reason(&status))),
             }
         }
     }

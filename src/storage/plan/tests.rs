@@ -4,7 +4,7 @@ use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::json;
 
-use super::object::{Answer, Judgement, judge};
+use super::object::{Answer, Judgement, Tries, judge};
 use super::tally::Fate;
 use super::usage::{Obstacle, Usage, obstacles};
 use super::*;
@@ -290,7 +290,7 @@ fn a_patch_names_the_object_and_its_state() {
 
 #[test]
 fn an_answer_says_whether_it_was_a_write() {
-    let done = |version| judge(&object("5"), Answer::Done(object(version)), 0);
+    let done = |version| judge(&object("5"), Answer::Done(object(version)), &mut Tries::default());
     assert_eq!(done("5"), Judgement::Is(Fate::AsWanted));
     assert_eq!(done("6"), Judgement::Is(Fate::Rewritten));
 }
@@ -300,7 +300,12 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
     let refused = |code: u16, name: &str, tried| {
         let details: StatusDetails = serde_json::from_value(json!({"name": name})).unwrap();
         let status = Status::failure("because", "Reason").with_code(code).with_details(details);
-        judge(&object("5"), Answer::Refused(Box::new(status), None), tried)
+        let mut tries = if matches!(code, 429 | 502 | 503) {
+            Tries { busy: tried, failed: 0 }
+        } else {
+            Tries { busy: 0, failed: tried }
+        };
+        judge(&object("5"), Answer::Refused(Box::new(status), None), &mut tries)
     };
     let failed = Judgement::Is(Fate::Failed("because".to_owned()));
     assert_eq!(refused(409, "one", 0), Judgement::Is(Fate::WrittenByOthers));
@@ -315,10 +320,12 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
     assert_eq!(refused(500, "one", 4), failed);
     assert_eq!(refused(429, "one", 10), Judgement::Throttled(Duration::from_secs(10)));
     assert_eq!(refused(429, "one", 59), failed);
-    let broken = |tried| judge(&object("5"), Answer::Nothing("reset".to_owned()), tried);
+    let broken =
+        |failed| judge(&object("5"), Answer::Nothing("reset".to_owned()), &mut Tries { busy: 0, failed });
     assert_eq!(broken(0), Judgement::Again(Duration::from_millis(200)));
     assert_eq!(broken(4), Judgement::Is(Fate::Failed("reset".to_owned())));
-    let unheard = judge(&object("5"), Answer::Unreached("refused".to_owned()), 59);
+    let mut tries = Tries { busy: 59, failed: 4 };
+    let unheard = judge(&object("5"), Answer::Unreached("refused".to_owned()), &mut tries);
     assert_eq!(unheard, Judgement::Unheard(Duration::from_secs(1)), "that is not about the object");
     assert_eq!(
         refused(503, "one", 40),
@@ -327,8 +334,16 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
     );
     assert_eq!(refused(503, "one", 59), failed);
     let status = Box::new(Status::failure("busy", "TooManyRequests").with_code(429));
-    let told = judge(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), 7);
-    assert_eq!(told, Judgement::Throttled(Duration::from_secs(1)));
+    let mut tries = Tries { busy: 7, failed: 0 };
+    let throttled = judge(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), &mut tries);
+    assert_eq!(throttled, Judgement::Throttled(Duration::from_secs(1)));
+    let broken = judge(&object("5"), Answer::Nothing("reset".to_owned()), &mut tries);
+    assert_eq!(
+        broken,
+        Judgement::Again(Duration::from_millis(200)),
+        "it was busy before, and has not failed"
+    );
+    assert_eq!(tries, Tries { busy: 8, failed: 1 });
 }
 
 #[test]

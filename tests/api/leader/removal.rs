@@ -198,9 +198,9 @@ fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     let set = tdset("alone", &json!({"target": {"create": create}}));
     let kinds = [
-        (databasemigration::rbac::rules(), migration, ["configmaps", "jobs"]),
-        (etcdcluster::rbac::rules(), cluster, ["services", "statefulsets"]),
-        (tdset::rbac::rules(), set, ["deployments", "services"]),
+        (databasemigration::rbac::rules(), migration, &["configmaps", "jobs"][..]),
+        (etcdcluster::rbac::rules(), cluster, &["services", "statefulsets"]),
+        (tdset::rbac::rules(), set, &["deployments", "services"]),
     ];
     assert_eq!(kinds.len(), KINDS.len(), "each kind has a row");
     for (number, (rules, object, made)) in kinds.into_iter().enumerate() {
@@ -214,6 +214,8 @@ fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
         let replica = house.replica_as(&name, &options);
         until_ready(&replica);
         namespace.create(&object);
+        let resource = object["kind"].as_str().expect("a kind").to_lowercase();
+        namespace.until(&format!("{resource}/alone"), "{.status.observedGeneration}", "1");
         for made in made {
             eventually(|| {
                 let found = bed.objects.list(made, &namespace.name, "app.kubernetes.io/instance=alone")?;

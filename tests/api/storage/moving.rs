@@ -1,6 +1,7 @@
 //! Migrations beside writers, and migrations that do not come to their end.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -69,15 +70,23 @@ impl Others<'_> {
 /// So many patches one after the other take longer than two looks into etcd.
 pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
+/// The words of a slow migration of them.
+pub fn slowly<'a>(widgets: &'a Widgets) -> Vec<&'a str> {
+    [&["migrate", &widgets.name][..], &SLOWLY].concat()
+}
+
+/// Starts a slow migration by that way to the API server.
+pub fn started(widgets: &Widgets, kubeconfig: &Path) -> Program {
+    let log = widgets.bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
+    Program::start(&command(kubeconfig, &slowly(widgets)), &log).expect("it starts")
+}
+
 /// gatehouse writes, and is killed while it does.
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     nothing_is_lost(bed, "moving", "gatehouse", |widgets, left| {
         for death in 1..=3 {
             let before = left();
-            let words = [&["migrate", &widgets.name, "--to", "v1"][..], &SLOWLY].concat();
-            let log = bed.cluster.folder().join(format!("migrator-{}-{death}.log", widgets.group));
-            let migrator =
-                Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
+            let migrator = started(widgets, bed.cluster.kubeconfig());
             eventually(|| if left() + 5 <= before { Ok(()) } else { Err("it has not got on") });
             migrator.kill();
             println!("killed for the {death}. time with {} of {before} that it alone writes to go", left());
@@ -167,9 +176,7 @@ pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
     let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
     widgets.make(200);
     widgets.store_as_v1();
-    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
-    let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
-    let migrator = Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
+    let migrator = started(&widgets, bed.cluster.kubeconfig());
     eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
     (widgets, migrator)
 }

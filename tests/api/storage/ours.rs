@@ -218,12 +218,17 @@ pub fn until_shown(gate: &Gate, line: &str) -> String {
     })
 }
 
-pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
+/// Has the control plane that has our definitions and no operator for a while, and leaves it as it was.
+pub fn on_bare(bed: &Bed, test: fn(&Bed)) {
     let bare = bare::beside(bed);
     let _turn = bare.turn_of_one();
-    are_moved_by_the_leader(&bare.bed);
+    test(&bare.bed);
     installed::clear(&bare.bed);
     corpus::without_gate(bare);
+}
+
+pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
+    on_bare(bed, are_moved_by_the_leader);
 }
 
 fn are_moved_by_the_leader(bed: &Bed) {

@@ -11,18 +11,13 @@ use kit::root;
 use kit::wait::eventually;
 use serde_json::json;
 
-use super::ours::{self, in_etcd, made_as_v1alpha1, tdset, until_converted};
+use super::ours::{self, in_etcd, made_as_v1alpha1, on_bare, tdset, until_converted};
 use super::service::{applied, managers_of, manifest};
 use super::widgets::{held_back, run};
-use crate::corpus::{self, bare};
 use crate::installed;
 
 pub fn v1alpha1_is_removed_from_our_definitions_and_comes_back(bed: &Bed) {
-    let bare = bare::beside(bed);
-    let _turn = bare.turn_of_one();
-    is_removed_and_comes_back(&bare.bed);
-    installed::clear(&bare.bed);
-    corpus::without_gate(bare);
+    on_bare(bed, is_removed_and_comes_back);
 }
 
 fn is_removed_and_comes_back(bed: &Bed) {

@@ -6,14 +6,13 @@ use kit::audit::Line;
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::{Ask, condition};
 use kit::process;
-use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::moving::{SLOWLY, at_work};
+use super::moving::{at_work, slowly, started};
 use super::unreached::by_another_way;
 use super::users;
-use super::widgets::{Widgets, command, run, run_as};
+use super::widgets::{Widgets, run, run_as};
 
 /// The annotation of a definition that has the place.
 const PLACE: &str = "gatehouse.dev/storage-migration";
@@ -50,9 +49,7 @@ pub fn a_run_that_is_killed_is_taken_up_at_its_place(bed: &Bed) {
     widgets.make(400);
     widgets.store_as_v1();
     let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-of-the-killed");
-    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
-    let log = bed.cluster.folder().join("migrator-killed.log");
-    let migrator = Program::start(&command(&kubeconfig, &words), &log).expect("it starts");
+    let migrator = started(&widgets, &kubeconfig);
     eventually(|| if widgets.in_etcd("v1alpha1").len() <= 370 { Ok(()) } else { Err("it has not got on") });
     // Without an API server it gets nothing done until it is time to keep the place.
     way.cut();
@@ -70,7 +67,7 @@ pub fn a_run_that_is_killed_is_taken_up_at_its_place(bed: &Bed) {
 
     let all = listed(&widgets);
     let kubeconfig = users::migrator(&widgets, (NAMESPACE, "taken-up"));
-    let ran = run_as(&kubeconfig, &words);
+    let ran = run_as(&kubeconfig, &slowly(&widgets));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.errors.contains(&format!("pass 1: goes on after {done} objects")), "{place} {ran:?}");
     assert_eq!((widgets.in_etcd("v1alpha1").len(), widgets.stored_versions()), (0, json!(["v1"])));

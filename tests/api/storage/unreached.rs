@@ -8,12 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::{fs, thread};
 
 use kit::bed::Bed;
-use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::json;
 
-use super::moving::SLOWLY;
-use super::widgets::{Widgets, command};
+use super::moving::started;
+use super::widgets::Widgets;
 
 /// A way to the API server that can be cut. Its threads end with the process.
 pub struct Way {
@@ -88,9 +87,8 @@ pub fn an_api_server_that_goes_away_is_waited_for(bed: &Bed) {
     widgets.make(60);
     widgets.store_as_v1();
     let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-that-is-cut");
-    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
-    let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
-    let migrator = Program::start(&command(&kubeconfig, &words), &log).expect("it starts");
+    let migrator = started(&widgets, &kubeconfig);
+    let log = migrator.log().path().to_owned();
     eventually(|| if widgets.in_etcd("v1alpha1").len() <= 50 { Ok(()) } else { Err("it has not got on") });
     way.cut();
     // So often that an object which fails by itself would have been given up.

@@ -55,13 +55,13 @@ fn edit(random: &mut Random, kind: &'static dyn Kind) -> Value {
     let places: Vec<_> = fields(kind).collect();
     let (spoke, _) = pick(random, &places);
     let lists: Vec<_> = lists(kind).collect();
-    let list = one_of(random, &lists);
+    let list = (!lists.is_empty()).then(|| one_of(random, &lists));
     let (one, two) = (random.below(5), random.below(5));
-    match random.below(8) {
-        0 => json!({"set": spoke, "value": junk(random)}),
-        1 => json!({"set": spoke, "value": random.below(9)}),
-        2 => json!({"remove": spoke}),
-        3 | 4 => {
+    match (random.below(8), list) {
+        (0, _) => json!({"set": spoke, "value": junk(random)}),
+        (1, _) => json!({"set": spoke, "value": random.below(9)}),
+        (2, _) | (_, None) => json!({"remove": spoke}),
+        (3 | 4, Some(list)) => {
             let field = one_of(random, list.items).spoke().unwrap_or("/unknown");
             let value = if one_in(random, 4) { junk(random) } else { json!(random.below(24)) };
             let mut edit = json!({"list": list.spoke, "item": one, "field": field, "value": value});
@@ -72,9 +72,9 @@ fn edit(random: &mut Random, kind: &'static dyn Kind) -> Value {
             }
             edit
         }
-        5 => json!({"list": list.spoke, "insert": one, "value": item(random, list)}),
-        6 => json!({"list": list.spoke, "drop": one}),
-        _ => json!({"list": list.spoke, "swap": [one, two]}),
+        (5, Some(list)) => json!({"list": list.spoke, "insert": one, "value": item(random, list)}),
+        (6, Some(list)) => json!({"list": list.spoke, "drop": one}),
+        (_, Some(list)) => json!({"list": list.spoke, "swap": [one, two]}),
     }
 }
 

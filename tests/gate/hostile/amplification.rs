@@ -14,6 +14,7 @@ use gatehouse::kinds::KINDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
+use kit::examples::smallest;
 use serde_json::{Map, Value, json};
 
 use super::{Target, UID};
@@ -40,6 +41,8 @@ enum Step {
 struct Place {
     kind: &'static str,
     version: Version,
+    /// A sound object.
+    sound: Value,
     steps: Vec<Step>,
 }
 
@@ -55,25 +58,7 @@ impl Place {
 
     /// A sound object but for what is in the place.
     fn object(&self, filling: &str) -> String {
-        let spec = match (self.kind, self.version) {
-            ("TDSet", Version::V1) => {
-                json!({"defaultReplicas": 1, "timeZone": "Etc/UTC", "target": {"create": {"image": "a", "port": 80}}})
-            }
-            ("TDSet", Version::V1Alpha1) => {
-                json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1})
-            }
-            ("DatabaseMigration", Version::V1) => {
-                json!({"database": {"engine": "PostgreSQL", "host": "a", "name": "b", "credentialsSecret": {"name": "c"}},
-                    "scripts": [{"id": "1", "kind": "Data", "up": {"inline": "SELECT 1"}}]})
-            }
-            ("DatabaseMigration", Version::V1Alpha1) => {
-                json!({"database": {"type": "postgresql", "host": "a", "database": "b", "connectionSecret": "c"},
-                    "migration": {"scripts": [{"name": "1", "type": "data", "source": "inline://SELECT 1"}]}})
-            }
-            _ => json!({}),
-        };
-        let mut object = json!({"apiVersion": self.version.api_version(), "kind": self.kind,
-            "metadata": {"name": "a", "namespace": "b"}, "spec": spec});
+        let mut object = self.sound.clone();
         let mut place = &mut object;
         for step in &self.steps {
             if let (Step::Field(_) | Step::Key, false) = (step, place.is_object()) {
@@ -118,7 +103,9 @@ fn places() -> Vec<Place> {
             let mut found: Vec<Vec<Step>> =
                 vec![field(&["unknown"]), field(&["spec", "unknown"]), field(&["metadata", "labels"])];
             walk(schema::of(&definition, version).unwrap(), &[], &mut found);
-            let place = |steps| Place { kind: kind.names().kind, version, steps };
+            let mut sound = smallest(*kind, version);
+            (sound["metadata"]["name"], sound["metadata"]["namespace"]) = (json!("a"), json!("b"));
+            let place = |steps| Place { kind: kind.names().kind, version, sound: sound.clone(), steps };
             places.extend(found.into_iter().map(place));
         }
     }

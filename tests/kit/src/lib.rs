@@ -6,6 +6,7 @@
 //! | [`wait`] | waits for a state, and tells what was there instead when it does not come |
 //! | [`call`] | runs a program as a user does: kubectl, helm, gatehouse |
 //! | [`bed`] | a control plane with the shipped rights in it, and gatehouse at its gate |
+//! | [`examples`] | gives an object of each kind |
 //! | [`deploy`] | renders what lies below `deploy/` |
 //! | [`program`] | runs gatehouse beside a test, and follows its log |
 //! | [`databases`] | starts PostgreSQL, MariaDB and MySQL |
@@ -43,6 +44,7 @@ pub mod chains;
 pub mod databases;
 pub mod deploy;
 pub mod etcd;
+pub mod examples;
 pub mod explore;
 pub mod harness;
 pub mod history;

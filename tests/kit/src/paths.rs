@@ -2,7 +2,8 @@
 //!
 //! Assumes: the kinds of others that tests read are in the tables below. Never: asks a server for them.
 
-use gatehouse::kinds::KINDS;
+use gatehouse::api::GROUP;
+use gatehouse::kinds::{self, KINDS};
 use serde_json::Value;
 
 /// Where the API server has what lies in namespaces.
@@ -61,16 +62,20 @@ const SHORT: [(&str, &str); 6] = [
 #[must_use]
 pub fn collection_of(object: &Value, namespace: &str) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]).to_lowercase());
+    let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let ours = kinds::find(&kind).filter(|_| version.starts_with(GROUP));
+    let kind = kind.to_lowercase();
+    let plural = ours.map_or_else(|| plural(&kind), |ours| ours.names().plural.to_owned());
     let group = if version.contains('/') { "apis" } else { "api" };
     let is_cluster_wide = CLUSTER_WIDE.iter().any(|(_, kinds)| kinds.contains(&&*kind));
     let place = match object["metadata"]["namespace"].as_str() {
         _ if is_cluster_wide => String::new(),
         own => format!("/namespaces/{}", own.unwrap_or(namespace)),
     };
-    format!("/{group}/{version}{place}/{}", plural(&kind))
+    format!("/{group}/{version}{place}/{plural}")
 }
 
+/// What the collection of a kind of others is called.
 fn plural(kind: &str) -> String {
     match kind.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
@@ -95,9 +100,9 @@ pub fn path_of(kind: &str, namespace: &str) -> String {
     }
     let kind = kind.split('.').next().unwrap_or_default();
     let full = SHORT.iter().find(|(short, _)| *short == kind).map_or(kind, |(_, full)| full);
-    let mut ours = KINDS.iter().map(|kind| kind.names().plural);
-    if let Some(plural) = ours.find(|plural| *plural == full || plural.strip_suffix('s') == Some(full)) {
-        return of("v1", namespace, plural);
+    let mut ours = KINDS.iter().map(|kind| kind.names());
+    if let Some(names) = ours.find(|names| names.plural == full || names.kind.to_lowercase() == full) {
+        return of("v1", namespace, names.plural);
     }
     let is_it = |one: &&&str| **one == full || full.strip_suffix('s') == Some(**one);
     let among = |places: &[(&'static str, &'static [&'static str])]| {
@@ -120,7 +125,7 @@ pub fn of(version: &str, namespace: &str, plural: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{collection_of, path_of};
+    use super::{KINDS, collection_of, path_of};
     use crate::objects::Ask;
 
     #[test]
@@ -150,6 +155,11 @@ mod tests {
             ("gatehouse.dev/v1alpha1", "TDSet", "/apis/gatehouse.dev/v1alpha1/namespaces/a/tdsets"),
         ] {
             assert_eq!(collection_of(&object(version, kind), "a"), path);
+        }
+        for kind in KINDS {
+            let names = kind.names();
+            let path = format!("/apis/gatehouse.dev/v1/namespaces/a/{}", names.plural);
+            assert_eq!(collection_of(&object("gatehouse.dev/v1", names.kind), "a"), path);
         }
         let class = object("scheduling.k8s.io/v1", "PriorityClass");
         assert_eq!(Ask::create(&class, "").path, "/apis/scheduling.k8s.io/v1/priorityclasses");

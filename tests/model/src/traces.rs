@@ -14,8 +14,8 @@ fn turns(count: usize) -> Vec<Action> {
     [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect()
 }
 
-/// The volume goes once its data are reported to be there, and before the cluster is recorded. The next pod was told
-/// the same, and so for ever: its volume was deleted, and the entry stayed.
+/// The volume goes once its data are reported to be there, and before the cluster is recorded. The plan did
+/// the same to each next pod: it deleted the volume and left the entry.
 #[test]
 fn a_seed_whose_volume_goes_once_it_is_reported_begins_again() {
     let seed = Ordinal(0);

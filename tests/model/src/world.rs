@@ -54,8 +54,8 @@ pub struct World {
     pub operators: Vec<Operator>,
     /// What has begun so lately that a deadline lies ahead.
     pub fresh: Fresh,
-    /// The member that was told to hand over before it is removed, where that came to nothing or it had time enough for it
-    /// while that was under way.
+    /// The member that the operator asked to hand over its leadership before a removal, and that still leads: the attempt
+    /// failed, or had its time.
     pub kept_leading: Option<MemberId>,
     /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else
     /// happens.

@@ -40,12 +40,32 @@ pub struct Schedule {
     overlap: Overlap,
     windows: Vec<Window>,
     exceptions: Vec<Exception>,
-    /// Windows that do not start on a date, one bit each.
-    skipped: BTreeMap<Date, u64>,
-    /// The exception that has a whole date.
-    whole_days: BTreeMap<Date, usize>,
-    /// Exceptions that name a date, one bit each.
-    excepted: BTreeMap<Date, u64>,
+    /// The dates that the spec itself names.
+    dates: BTreeMap<Date, Dated>,
+    /// The exceptions whose dates come from elsewhere, with those in order. Many timetables share them.
+    elsewhere: Vec<(usize, Arc<[Date]>)>,
+}
+
+/// What exceptions say of a date.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dated {
+    /// Windows that do not start on it, one bit each.
+    skipped: u64,
+    /// The exception that has the whole of it.
+    whole_day: Option<usize>,
+    /// Exceptions that name it, one bit each.
+    excepted: u64,
+}
+
+impl Dated {
+    /// That exception names the date, too. Of those that have it whole, the first one in the list does.
+    fn add(&mut self, at: usize, exception: &Exception) {
+        self.skipped |= exception.skips;
+        self.excepted |= 1 << at;
+        if exception.replicas.is_some() {
+            self.whole_day = Some(self.whole_day.map_or(at, |first| first.min(at)));
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -232,15 +252,26 @@ impl Schedule {
             return Slot::Exception(at);
         }
         let local = time_zone::reached(&self.zone, now);
-        match self.whole_days.get(&local.date()) {
-            Some(&at) => Slot::Exception(at),
+        match self.dated(local.date()).whole_day {
+            Some(at) => Slot::Exception(at),
             None => self.window_at(local).map_or(Slot::Default, Slot::Window),
         }
     }
 
     /// The window that decides once the wall clock has reached `local`.
     fn window_at(&self, local: DateTime) -> Option<usize> {
-        let holding = (0..self.windows.len()).filter(|&at| self.holds(at, local));
+        let today = self.starting(local.date());
+        let yesterday = local.date().yesterday().map_or(0, |date| self.starting(date));
+        let minute = minute_of(local.time());
+        let has = |starting: u64, at: usize| starting & (1 << at) != 0;
+        let holding = (0..self.windows.len()).filter(|&at| {
+            let window = &self.windows[at];
+            if window.wraps() {
+                (window.from <= minute && has(today, at)) || (minute < window.to && has(yesterday, at))
+            } else {
+                window.from <= minute && minute < window.to && has(today, at)
+            }
+        });
         let count = |at: &usize| self.windows[*at].replicas;
         match self.overlap {
             Overlap::FirstMatch => holding.min(),
@@ -250,22 +281,21 @@ impl Schedule {
         }
     }
 
-    fn holds(&self, at: usize, local: DateTime) -> bool {
-        let window = &self.windows[at];
-        let minute = minute_of(local.time());
-        let today = local.date();
-        if window.wraps() {
-            (window.from <= minute && self.starts(at, today))
-                || (minute < window.to && today.yesterday().is_ok_and(|date| self.starts(at, date)))
-        } else {
-            window.from <= minute && minute < window.to && self.starts(at, today)
+    /// What exceptions say of that date.
+    fn dated(&self, date: Date) -> Dated {
+        let mut dated = self.dates.get(&date).copied().unwrap_or_default();
+        for (at, dates) in &self.elsewhere {
+            if dates.binary_search(&date).is_ok() {
+                dated.add(*at, &self.exceptions[*at]);
+            }
         }
+        dated
     }
 
-    /// Whether the window starts on that local date.
-    fn starts(&self, at: usize, date: Date) -> bool {
-        let skipped = self.skipped.get(&date).copied().unwrap_or_default();
-        self.windows[at].starts(date) && skipped & (1 << at) == 0
+    /// The windows that start on that local date, one bit each.
+    fn starting(&self, date: Date) -> u64 {
+        let starts = self.windows.iter().enumerate().filter(|(_, window)| window.starts(date));
+        starts.fold(0, |all, (at, _)| all | 1 << at) & !self.dated(date).skipped
     }
 
     /// All instants after `now` at which something starts or ends, in order, each once, up to `until`.
@@ -278,10 +308,11 @@ impl Schedule {
     fn local_boundaries(&self, date: Date) -> impl Iterator<Item = DateTime> {
         let yesterday = date.yesterday().ok();
         let midnight =
-            [Some(date), yesterday].into_iter().flatten().any(|day| self.whole_days.contains_key(&day));
+            [Some(date), yesterday].into_iter().flatten().any(|day| self.dated(day).whole_day.is_some());
+        let starting = self.starting(date);
+        let started = yesterday.map_or(0, |day| self.starting(day));
         let of_windows = self.windows.iter().enumerate().flat_map(move |(at, window)| {
-            let today = self.starts(at, date);
-            let before = yesterday.is_some_and(|day| self.starts(at, day));
+            let (today, before) = (starting & (1 << at) != 0, started & (1 << at) != 0);
             let start = (today && !window.is_empty()).then_some(window.from);
             let end = match window.to {
                 DAY => before.then_some(0),
@@ -306,6 +337,7 @@ impl Window {
         self.to == self.from
     }
 
+    /// Whether it starts on that local date, exceptions aside.
     fn starts(&self, date: Date) -> bool {
         let day = 1 << date.weekday().to_monday_zero_offset();
         self.enabled

@@ -1,6 +1,44 @@
+use std::cell::Cell;
+
 use serde_json::json;
 
+use super::scaled_object::scaled_objects;
 use super::*;
+
+#[tokio::test]
+async fn the_end_of_a_reconciliation_looks_at_no_entry_of_another_object() {
+    // No API server is asked: the watches wait for a reader.
+    let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    let (targets, _watches) = Targets::new(Client::try_from(config).unwrap(), WatchScope::All);
+    let deployments = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+    let kinds = [deployments, scaled_objects()];
+    for number in 0..1_000 {
+        for kind in &kinds {
+            targets.watch(&number.to_string(), kind);
+        }
+    }
+    let looks = Cell::new(0);
+    let let_go = |uid: &str| {
+        targets.let_go(uid, |asked| {
+            looks.set(looks.get() + 1);
+            !asked
+        });
+        looks.take()
+    };
+    let askers = || kinds.each_ref().map(|kind| targets.watched().get(kind).map(|one| one.askers.len()));
+    assert_eq!((let_go("7"), askers()), (2, [Some(1_000); 2]), "it has asked for both");
+    targets.begins("7");
+    targets.watch("7", &kinds[0]);
+    assert_eq!((let_go("7"), askers()), (2, [Some(1_000), Some(999)]));
+    assert_eq!((let_go("7"), let_go("none")), (1, 0));
+    targets.forget("7");
+    assert_eq!(askers(), [Some(999); 2]);
+    targets.forget_all_but(&HashSet::from(["8".to_owned()]));
+    targets.begins("8");
+    targets.watch("8", &kinds[1]);
+    targets.ends("8");
+    assert_eq!(askers(), [None, Some(1)], "a kind is no longer watched that nobody asks for");
+}
 
 #[test]
 fn who_applied_a_workload_without_its_count_did_not_write_that() {
@@ -32,7 +70,7 @@ fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
     assert_eq!(after(&object("8", 3), 2_000), None);
     assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
     let read = Read { generation: None, ..read.clone() };
-    assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
+    assert_eq!(read.stands(&object("8", 3), at), None, "it is unknown of which count that is");
 }
 
 #[test]

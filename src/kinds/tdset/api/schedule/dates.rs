@@ -12,7 +12,7 @@ pub struct HolidayDates(BTreeMap<String, Arc<[Date]>>);
 /// A list of dates as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DateList {
-    /// Its dates.
+    /// Its dates, in order and each once.
     pub dates: Arc<[Date]>,
     /// What else is in it.
     pub errors: Option<DateErrors>,
@@ -71,6 +71,8 @@ impl DateList {
                 }
             }
         }
+        dates.sort_unstable();
+        dates.dedup();
         Self { dates: dates.into(), errors }
     }
 }
@@ -81,20 +83,25 @@ impl HolidayDates {
     /// # Errors
     /// [`DateErrors`] for the lines that are no dates; all others are taken.
     pub fn read(&mut self, exception: &str, text: &str) -> Result<(), DateErrors> {
-        let DateList { dates, errors } = DateList::read(text);
-        self.set(exception, dates);
-        errors.map_or(Ok(()), Err)
+        let list = DateList::read(text);
+        self.set(exception, &list);
+        list.errors.map_or(Ok(()), Err)
     }
 
-    /// The exception of that name has these dates.
-    pub fn set(&mut self, exception: &str, dates: Arc<[Date]>) {
-        self.0.insert(exception.to_owned(), dates);
+    /// The exception of that name has the dates of that list.
+    pub fn set(&mut self, exception: &str, list: &DateList) {
+        self.0.insert(exception.to_owned(), Arc::clone(&list.dates));
     }
 
     /// The dates of the exception of that name, none if it was not read.
     #[must_use]
     pub fn of(&self, exception: &str) -> &[Date] {
-        self.0.get(exception).map(|dates| &**dates).unwrap_or_default()
+        self.shared(exception).map(|dates| &**dates).unwrap_or_default()
+    }
+
+    /// The same to share, in order and each once.
+    pub(super) fn shared(&self, exception: &str) -> Option<&Arc<[Date]>> {
+        self.0.get(exception)
     }
 }
 

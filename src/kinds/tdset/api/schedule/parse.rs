@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::dates::{HolidayDates, date};
-use super::{DAY, Exception, Schedule, When, Window};
+use super::{DAY, Dated, Exception, Schedule, When, Window};
 use crate::api::field::{FieldError, Path, Reason};
 use crate::api::time_zone;
 use crate::kinds::tdset::api::v1::{self, MOST_RULES};
@@ -40,46 +40,39 @@ impl Schedule {
             .map(|(at, window)| faults.window(&path.at("windows").index(at), window))
             .collect();
         let exceptions = spec.exceptions().iter().enumerate();
-        let exceptions = exceptions
+        let exceptions: Vec<Exception> = exceptions
             .take(MOST_RULES)
             .map(|(at, exception)| faults.exception(&path.at("exceptions").index(at), exception, &windows))
             .collect();
         if !faults.0.is_empty() {
             return Err(faults.0);
         }
-        let schedule = Self {
+        let mut dates = BTreeMap::<_, Dated>::new();
+        for (at, exception) in exceptions.iter().enumerate() {
+            let When::Dates(own) = &exception.when else { continue };
+            for date in own {
+                dates.entry(*date).or_default().add(at, exception);
+            }
+        }
+        Ok(Self {
             zone,
             replicas: spec.default_replicas,
             overlap: spec.overlap.unwrap_or_default(),
             windows,
             exceptions,
-            skipped: BTreeMap::new(),
-            whole_days: BTreeMap::new(),
-            excepted: BTreeMap::new(),
-        };
-        Ok(schedule.with_dates(&HolidayDates::default()))
+            dates,
+            elsewhere: Vec::new(),
+        })
     }
 
-    /// The same timetable with `holidays` as the dates that its spec takes from elsewhere.
+    /// The same timetable with `holidays` as the dates that its spec takes from elsewhere, which it shares.
     #[must_use]
     pub fn with_dates(mut self, holidays: &HolidayDates) -> Self {
-        self.skipped.clear();
-        self.whole_days.clear();
-        self.excepted.clear();
-        for (at, exception) in self.exceptions.iter().enumerate() {
-            let dates = match &exception.when {
-                When::Between(..) => continue,
-                When::Dates(dates) => dates.as_slice(),
-                When::Elsewhere => holidays.of(&exception.name),
-            };
-            for &date in dates {
-                *self.skipped.entry(date).or_default() |= exception.skips;
-                *self.excepted.entry(date).or_default() |= 1 << at;
-                if exception.replicas.is_some() {
-                    self.whole_days.entry(date).or_insert(at);
-                }
-            }
-        }
+        let exceptions = self.exceptions.iter().enumerate();
+        let elsewhere = exceptions.filter(|(_, exception)| matches!(exception.when, When::Elsewhere));
+        self.elsewhere = elsewhere
+            .filter_map(|(at, exception)| Some((at, Arc::clone(holidays.shared(&exception.name)?))))
+            .collect();
         self
     }
 }

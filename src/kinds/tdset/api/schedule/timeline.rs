@@ -185,7 +185,7 @@ impl Schedule {
         for piece in pieces {
             let last = piece.end.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(piece.start);
             for date in [piece.start, last].map(|time| time_zone::reached(&self.zone, time).date()) {
-                found |= self.excepted.get(&date).copied().unwrap_or_default();
+                found |= self.dated(date).excepted;
             }
             for (at, exception) in self.exceptions.iter().enumerate() {
                 if matches!(exception.when, When::Between(start, end) if start < piece.end && piece.start < end)

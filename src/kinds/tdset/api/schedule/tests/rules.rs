@@ -149,6 +149,32 @@ fn dates_from_elsewhere_count_once_they_are_given() {
 }
 
 #[test]
+fn timetables_share_the_dates_that_they_have_from_elsewhere() {
+    let mut spec = spec("Etc/UTC", vec![window("evening", "19:00", "23:00", 5)]);
+    let [mut own, mut others] = [xmas().remove(0), xmas().remove(0)];
+    own.name = "own".to_owned();
+    own.dates = Some(vec!["2026-12-26".to_owned()]);
+    (others.dates, others.replicas, others.skip_windows) = (None, Some(7), Some(vec!["evening".to_owned()]));
+    spec.exceptions = Some(vec![others, own]);
+    // In no order, and one of them twice.
+    let list = DateList::read("2026-12-27\n2026-12-24\n2026-12-26\n2026-12-27\n");
+    let mut dates = HolidayDates::default();
+    dates.set("xmas", &list);
+    let schedule = parse(&spec);
+    let many: Vec<_> = (0..100).map(|_| schedule.clone().with_dates(&dates)).collect();
+    assert_eq!(Arc::strong_count(&list.dates), 102, "one for each, beside the two here");
+    for (day, source) in
+        [(24, "exception/xmas"), (25, "evening"), (26, "exception/xmas"), (27, "exception/xmas")]
+    {
+        let phase = many[99].effective(at(&format!("2026-12-{day}T20:00:00Z"))).phase();
+        assert_eq!(phase.window, source, "{day}");
+    }
+    let none = many[99].clone().with_dates(&HolidayDates::default());
+    assert_eq!(none.effective(at("2026-12-26T20:00:00Z")).phase().window, "exception/own");
+    assert_eq!(none.effective(at("2026-12-27T20:00:00Z")).phase().window, "evening");
+}
+
+#[test]
 fn a_disabled_or_empty_window_never_holds() {
     let mut off = window("off", "08:00", "18:00", 7);
     off.enabled = Some(false);
