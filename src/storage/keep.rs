@@ -36,7 +36,7 @@ use crate::runtime::supervisor::chain;
 const REPORTER: &str = "gatehouse-storage";
 
 /// The first pause before a migration that did not come to its end is made again, and the longest.
-const FIRST: Duration = Duration::from_secs(30);
+const FIRST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// The definitions of ours, and how they are migrated.

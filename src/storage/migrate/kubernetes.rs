@@ -13,7 +13,7 @@ use super::super::plan::checkpoint::Checkpoint;
 use super::super::plan::kubernetes::{self, Progress};
 use super::super::plan::object::Answer;
 use super::super::plan::tally::Tally;
-use super::super::plan::writer::{Asked, asked};
+use super::super::plan::writer::{self, Asked};
 use super::{Error, Event, Migration, Outcome, Patience, refused};
 use crate::runtime::supervisor::chain;
 use crate::runtime::{clock, fail_point};
@@ -26,7 +26,7 @@ const WHAT: &str = "storageversionmigrations of storagemigration.k8s.io";
 impl Migration<'_> {
     /// Has Kubernetes write the objects where it is asked to, and makes all passes after that.
     pub(super) async fn rewrite(&self, definition: &Definition, place: Checkpoint) -> Result<Outcome, Error> {
-        let asked = asked(self.options.writer, definition, &place, self.goal.is_forced);
+        let asked = writer::asked(self.options.writer, definition, &place, self.goal.is_forced);
         if asked == Asked::Nothing {
             return self.passes(definition, place, true).await;
         }
@@ -35,14 +35,11 @@ impl Migration<'_> {
             return interrupted;
         };
         // What it has left behind says where to begin.
-        let Some((after, mut place, rewrites)) = self.begin(&definition.name).await? else {
+        let Some((after, place, rewrites)) = self.begin(&definition.name).await? else {
             return interrupted;
         };
-        let is_same = (&after.uid, after.generation) == (&definition.uid, definition.generation);
-        if is_written && is_same && rewrites && place.is_beginning() {
-            // The first pass was Kubernetes'.
-            place.pass = 2;
-        }
+        let place =
+            if rewrites && is_written { writer::place_after(definition, &after, place) } else { place };
         self.passes(&after, place, rewrites).await
     }
 

@@ -1,6 +1,6 @@
 //! Who writes the objects of a definition: Kubernetes' own migrator, or gatehouse. Pure.
 //!
-//! Guarantees: unless somebody names it, Kubernetes is asked once for a state of a definition, at the beginning. What it
+//! Guarantees: unless Kubernetes is named, it is asked once for a state of a definition, at the beginning. What it
 //! leaves, what it fails at, and all that follows is gatehouse's.
 
 use super::super::observation::Definition;
@@ -47,6 +47,14 @@ pub fn asked(writer: Writer, definition: &Definition, place: &Checkpoint, is_for
     } else {
         Asked::Nothing
     }
+}
+
+/// Where gatehouse begins after Kubernetes has written all objects: the first pass was Kubernetes', unless the definition
+/// was changed meanwhile or another run has got further.
+#[must_use]
+pub fn place_after(before: &Definition, after: &Definition, place: Checkpoint) -> Checkpoint {
+    let is_same = (&before.uid, before.generation) == (&after.uid, after.generation);
+    if is_same && place.is_beginning() { Checkpoint { pass: 2, ..place } } else { place }
 }
 
 /// Whether a migration of Kubernetes has ended with the definition as it is, well or not: it would do nothing else now.
@@ -103,7 +111,7 @@ mod tests {
             (ours("Failed"), Asked::Nothing),
             (ours("Interrupted"), Asked::Nothing),
         ] {
-            assert_eq!(asked_of(&with(&[said.clone()])), wanted, "{said}");
+            assert_eq!(asked_of(&with(std::slice::from_ref(&said))), wanted, "{said}");
         }
         let verified = Definition { stored: vec!["v1".to_owned()], ..definition() };
         assert_eq!(asked_of(&verified), Asked::Nothing, "nothing is named that would be written");
@@ -131,5 +139,18 @@ mod tests {
             assert_eq!(of(Writer::Kubernetes), Asked::New);
             assert_eq!(of(Writer::Gatehouse), Asked::Nothing);
         }
+    }
+    #[test]
+    fn the_first_pass_is_that_of_kubernetes_unless_the_definition_has_changed() {
+        let before = definition();
+        let pass = |after: &Definition, place: Checkpoint| place_after(&before, after, place).pass;
+        assert_eq!(pass(&before, at_first(&before)), 2);
+        let changed = Definition { generation: before.generation + 1, ..definition() };
+        let other = Definition { uid: "another".to_owned(), ..definition() };
+        for after in [changed, other] {
+            assert_eq!(pass(&after, at_first(&after)), 1, "Kubernetes may have written them as they were");
+        }
+        let within = Checkpoint { next: "token".to_owned(), ..at_first(&before) };
+        assert_eq!(pass(&before, within), 1, "it is taken up there");
     }
 }

@@ -1,13 +1,13 @@
-//! Rewriting that is left to Kubernetes unless somebody says otherwise, where Kubernetes' own controllers work.
+//! Rewriting that is left to Kubernetes by default, where Kubernetes' own controllers work.
 
 use gatehouse::kinds::KINDS;
 use kit::audit::Line;
 use kit::bed::{Bed, NAMESPACE};
-use kit::objects::condition;
+use kit::objects::{condition, of};
 use kit::wait::within;
 use serde_json::json;
 
-use super::kubernetes::{PATIENCE, asked_for};
+use super::kubernetes::{PATIENCE, asked_for, hurried, hurried_for};
 use super::ours::{are_all_v1, is_migrated, leading_by_default, made_as_v1alpha1, until_shown};
 use super::users::{self, rule};
 use super::widgets::{Widgets, run_as};
@@ -25,9 +25,15 @@ pub fn a_leader_has_kubernetes_move_our_objects_to_v1(bed: &Bed) {
     let namespace = made_as_v1alpha1(bed);
     let gate = bed.start_gate(&leading_by_default(bed)).unwrap_or_else(|error| panic!("{error}"));
     let plurals = KINDS.iter().map(|kind| kind.names().plural);
-    within(PATIENCE, || {
-        let left: Vec<_> = plurals.clone().filter(|plural| !is_migrated(bed, plural)).collect();
-        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}: {}", gate.log().end())) }
+    let migrations: Vec<_> =
+        plurals.clone().map(|plural| format!("{plural}.gatehouse.dev.gatehouse")).collect();
+    let of_each = [("tdsets", "shop-0"), ("etcdclusters", "main-0")];
+    let objects = of_each.map(|(plural, name)| format!("{}/{name}", of("v1", &namespace.name, plural)));
+    hurried(bed, &migrations, &objects, || {
+        within(PATIENCE, || {
+            let left: Vec<_> = plurals.clone().filter(|plural| !is_migrated(bed, plural)).collect();
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?}: {}", gate.log().end())) }
+        });
     });
     are_all_v1(&namespace);
     for plural in plurals {
@@ -54,8 +60,8 @@ pub fn a_leader_has_kubernetes_move_our_objects_to_v1(bed: &Bed) {
 }
 
 /// Kubernetes stops at the first object that it cannot write. gatehouse goes on by itself from there, also when it is run
-/// again.
-pub fn what_kubernetes_fails_at_is_asked_for_once(bed: &Bed) {
+/// again, unless Kubernetes is named.
+pub fn what_kubernetes_fails_at_is_left_to_gatehouse(bed: &Bed) {
     let widgets = Widgets::stored_as_v1alpha1(bed, "once", true);
     widgets.make(20);
     widgets.store_as_v1();
@@ -70,11 +76,19 @@ pub fn what_kubernetes_fails_at_is_asked_for_once(bed: &Bed) {
         ),
         rule("storagemigration.k8s.io", &["storageversionmigrations"], &["create", "get", "delete"]),
     ];
-    let list = format!("/apis/{}/v1/widgets", widgets.group);
-    let kubeconfig = users::account(bed, (NAMESPACE, account), &rules, &list);
-    let words = ["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "auto"];
+    let read = format!("/apis/{}/v1/widgets", widgets.group);
+    let kubeconfig = users::account(bed, (NAMESPACE, account), &rules, &read);
+    let by = |writer: &str| {
+        let words = ["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", writer];
+        hurried_for(&widgets, &format!("{}.gatehouse", widgets.name), || run_as(&kubeconfig, &words))
+    };
+    let are_asked = |wanted: usize| {
+        for verb in ["create", "delete"] {
+            assert_eq!(asked(bed, account, &format!("{verb} storageversionmigrations")), wanted, "{verb}");
+        }
+    };
     for is_first in [true, false] {
-        let ran = run_as(&kubeconfig, &words);
+        let ran = by("auto");
         assert_eq!(ran.code, 1, "{ran:?}");
         let why = "gatehouse writes the objects: Kubernetes failed: ";
         assert_eq!(ran.errors.contains(why), is_first, "{ran:?}");
@@ -84,22 +98,25 @@ pub fn what_kubernetes_fails_at_is_asked_for_once(bed: &Bed) {
         let definition = widgets.definition();
         assert_eq!(condition(&definition, "StorageMigrating")["reason"], "MigrationFailed");
         assert_eq!(condition(&definition, "StorageMigrated")["reason"], "Kept");
+        are_asked(1);
     }
     lift();
-    let ran = run_as(&kubeconfig, &words);
+    let ran = by("kubernetes");
     assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.errors.contains("Kubernetes has written the objects"), "{ran:?}");
+    assert!(ran.errors.contains("pass 2: 21 objects: 0 rewritten"), "by Kubernetes: {ran:?}");
+    assert!(!ran.errors.contains("pass 3: "), "one pass of gatehouse is enough: {ran:?}");
     assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
-    for verb in ["create", "delete"] {
-        assert_eq!(asked(bed, account, &format!("{verb} storageversionmigrations")), 1, "{verb}");
-    }
+    assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
+    are_asked(2);
 }
 
-/// Nobody needs the right to ask Kubernetes, but who names Kubernetes.
+/// Only who names Kubernetes needs the right to ask it.
 pub fn who_may_not_ask_kubernetes_writes(bed: &Bed) {
     let widgets = Widgets::stored_as_v1alpha1(bed, "unasked", true);
     widgets.make(5);
     widgets.store_as_v1();
-    let kubeconfig = users::migrator(&widgets, (NAMESPACE, "asks-nobody"));
+    let kubeconfig = users::migrator(&widgets, (NAMESPACE, "asks-gatehouse"));
     let by =
         |writer| run_as(&kubeconfig, &["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", writer]);
     let ran = by("kubernetes");

@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use kit::bed::Bed;
 use kit::objects::{Ask, condition};
 use kit::program::Program;
 use kit::random::{Random, is_night};
-use kit::wait::eventually;
+use kit::wait::{eventually, within};
 use serde_json::{Value, json};
 
-use super::kubernetes::asked_for;
+use super::kubernetes::{asked_for, hurried_for};
 use super::widgets::{Widgets, command, run};
 
 /// Clients that write and delete beside a migration.
@@ -70,6 +71,9 @@ impl Others<'_> {
 /// So many patches one after the other take longer than two looks into etcd.
 pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
+/// The longest until one of those is as far as it is wanted to be.
+const DEATH: Duration = Duration::from_mins(5);
+
 /// The words of a slow migration of them.
 pub fn slowly<'a>(widgets: &'a Widgets) -> Vec<&'a str> {
     [&["migrate", &widgets.name][..], &SLOWLY].concat()
@@ -81,18 +85,28 @@ pub fn started(widgets: &Widgets, kubeconfig: &Path) -> Program {
     Program::start(&command(kubeconfig, &slowly(widgets)), &log).expect("it starts")
 }
 
-/// gatehouse writes, and is killed while it does.
+/// gatehouse writes, and is killed when a third of the objects is written, when two thirds are, and while it verifies.
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     nothing_is_lost(bed, "moving", "gatehouse", |widgets, left| {
-        for death in 1..=3 {
-            let before = left();
+        let all = left();
+        let die = |is_time: &dyn Fn() -> Result<(), String>| {
             let migrator = started(widgets, bed.cluster.kubeconfig());
-            eventually(|| if left() + 5 <= before { Ok(()) } else { Err("it has not got on") });
+            within(DEATH, is_time);
             migrator.kill();
-            println!("killed for the {death}. time with {} of {before} that it alone writes to go", left());
+            println!("killed with {} of {all} that it alone writes to go", left());
+            assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+        };
+        for third in [1, 2] {
+            die(&|| match left() {
+                left if left * 3 <= all * (3 - third) => Ok(()),
+                left => Err(format!("it has {left} of {all} to go")),
+            });
+            assert_ne!(left(), 0, "it was killed before its end");
         }
-        assert_ne!(left(), 0, "it was killed before its end");
-        assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+        die(&|| match place(widgets) {
+            place if place["pass"] == 2 => Ok(()),
+            place => Err(place.to_string()),
+        });
     });
 }
 
@@ -115,11 +129,12 @@ pub fn writers_and_deaths_lose_nothing_where_kubernetes_writes(bed: &Bed) {
         for (death, point) in POINTS.iter().enumerate() {
             let mut command = command(bed.cluster.kubeconfig(), &words);
             command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:storage", points.display()));
-            let ran = command.output().expect("it runs");
+            let migration = format!("{}.gatehouse", widgets.name);
+            let ran = hurried_for(widgets, &migration, || command.output().expect("it runs"));
             assert_eq!(ran.status.code(), None, "it is killed: {}", String::from_utf8_lossy(&ran.stderr));
             assert_eq!(deaths().lines().collect::<Vec<_>>(), POINTS[..=death], "{point}");
             uids.extend(asked());
-            println!("killed at `{point}` with {} that nobody else writes to go", left());
+            println!("killed at `{point}` with {} that no other client writes to go", left());
             if death >= 2 {
                 // Kubernetes has named v1 alone before.
                 assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "not verified yet");
@@ -171,6 +186,12 @@ impl Drop for StopsAtTheEnd<'_> {
     }
 }
 
+/// The place that is kept of a migration.
+fn place(widgets: &Widgets) -> Value {
+    let place = widgets.definition()["metadata"]["annotations"]["gatehouse.dev/storage-migration"].clone();
+    place.as_str().map_or(Value::Null, |place| serde_json::from_str(place).expect("JSON"))
+}
+
 /// 200 objects, and a migration that has written some of them.
 pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
     let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
@@ -187,8 +208,7 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
     assert_eq!(migrator.code(), Some(1));
     let left = widgets.in_etcd("v1alpha1").len();
     assert_ne!(left, 0, "it was interrupted before its end");
-    let place = widgets.definition()["metadata"]["annotations"]["gatehouse.dev/storage-migration"].clone();
-    let place: Value = serde_json::from_str(place.as_str().expect("a place")).expect("JSON");
+    let place = place(&widgets);
     let counted = |what: &str| place["tally"][what].as_u64().expect("a number");
     let dealt = counted("rewritten");
     assert!(dealt > 0 && place["pass"] == 1, "{place}");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// What the object is called by which a test finds out how objects are stored.
-const PROBE: &str = "probe";
+pub const PROBE: &str = "probe";
 
 /// How a command ended, and what it printed.
 #[derive(Debug)]
