@@ -24,6 +24,8 @@ pub enum AuditTrace {
     Request,
     /// As an apply (verb `patch`) that created its object (answer 201): the authorizer asks for `create` too.
     Apply,
+    /// As a request with each of its verbs, of a leader that has stored objects written again. Most clusters never see one.
+    Migration,
     /// Not at all: the authorizer asks for it during another request, or another project serves the resource, which the
     /// cluster may lack.
     Nowhere,

@@ -18,6 +18,7 @@ use super::plan::object::{Answer, LONGEST_PAUSE, PAUSE_UNREACHED, TRIES_THROTTLE
 use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
+use super::plan::writer::Writer;
 use super::plan::{self, Begin, End, Goal, Held, Kept};
 use super::requests::{Page, Requests};
 use crate::runtime::{clock, fail_point};
@@ -37,13 +38,13 @@ pub struct Options {
     pub workers: u16,
     /// Whether nothing is to be written: the API server is asked what it would say.
     pub is_dry: bool,
-    /// Whether Kubernetes' own migrator writes the objects first, where the API server has it.
-    pub asks_kubernetes: bool,
+    /// Who writes the objects.
+    pub writer: Writer,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: 500, workers: 16, is_dry: false, asks_kubernetes: false }
+        Self { chunk: 500, workers: 16, is_dry: false, writer: Writer::default() }
     }
 }
 
@@ -148,18 +149,14 @@ impl Migration<'_> {
     /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
     /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
-        let interrupted = Ok(Outcome::Interrupted(Tally::default()));
-        let Some(mut begun) = self.begin(name).await? else { return interrupted };
-        if self.is_left_to_kubernetes(&begun) {
-            if !self.leave_to_kubernetes(&begun.0).await? {
-                return interrupted;
-            }
-            // What it has left behind says where to begin.
-            let Some(after) = self.begin(name).await? else { return interrupted };
-            begun = after;
-        }
-        let (definition, place, rewrites) = begun;
-        let outcome = self.passes(&definition, place, rewrites).await;
+        let Some((definition, place, rewrites)) = self.begin(name).await? else {
+            return Ok(Outcome::Interrupted(Tally::default()));
+        };
+        let outcome = if rewrites && !self.options.is_dry {
+            self.rewrite(&definition, place).await
+        } else {
+            self.passes(&definition, place, rewrites).await
+        };
         if rewrites && let Err(error) = &outcome {
             self.say_failed(&definition, error).await;
         }

@@ -180,11 +180,12 @@ impl Definition {
 
     /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
     /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
-    /// reason of its condition that it failed. Where it says that it succeeded, a pass of ours may say that it did not.
+    /// reason of its condition that it failed. Where it says that it succeeded, a migration of ours that has not ended may
+    /// find that it did not.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        let is_kept = self.condition(condition::TYPE).is_some_and(|one| one["reason"] == condition::KEPT);
-        self.is_unverified() && (condition::has_kubernetes_failed(&self.conditions) || is_kept)
+        let is_begun = self.condition(condition::TYPE).is_some_and(|one| one["status"] == "False");
+        self.is_unverified() && (condition::has_kubernetes_failed(&self.conditions) || is_begun)
     }
 
     /// Whether its condition says that all objects are stored in the storage version.

@@ -51,8 +51,7 @@ impl Ground {
                 Options { version: KubernetesVersion::V1_34, audit: true, ..ours(options, false) }
             }
             Self::Elections | Self::Installations => ours(options, false),
-            Self::Removals => ours(options, true),
-            Self::Clocks => Options { audit: true, ..ours(options, true) },
+            Self::Removals | Self::Clocks => Options { audit: true, ..ours(options, true) },
         };
         let wants_controllers = options.controller_manager;
         let program = kit::gatehouse!();

@@ -109,6 +109,7 @@ const MODULES: &[Module] = &[
     beside("storage", storage::ONCE, CLOCKS),
     beside("storage", storage::OLDEST, &[Ground::Oldest]),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
+    in_turns("storage", storage::WITH_CONTROLLERS, &[Ground::Removals]),
     in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
     beside("takeover", takeover::TESTS, CLOCKS),
     beside("tdset", tdset::TESTS, NEWEST),

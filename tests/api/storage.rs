@@ -1,6 +1,7 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
 mod alone;
+mod delegated;
 mod gateway;
 mod kubernetes;
 pub mod moving;
@@ -81,9 +82,14 @@ pub const ONCE: &[Test] = &[
         kubernetes::what_kubernetes_itself_has_written_is_verified,
     ),
     (
-        "kubernetes_itself_writes_where_it_is_asked_to",
-        kubernetes::kubernetes_itself_writes_where_it_is_asked_to,
+        "writers_and_deaths_lose_nothing_where_kubernetes_writes",
+        moving::writers_and_deaths_lose_nothing_where_kubernetes_writes,
     ),
+    (
+        "what_kubernetes_fails_at_is_left_to_gatehouse",
+        delegated::what_kubernetes_fails_at_is_left_to_gatehouse,
+    ),
+    ("who_may_not_ask_kubernetes_writes", delegated::who_may_not_ask_kubernetes_writes),
     ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
@@ -98,6 +104,12 @@ pub const ON_BARE: &[Test] = &[
     ),
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
 ];
+
+/// Where they take turns, and Kubernetes' own controllers work.
+pub const WITH_CONTROLLERS: &[Test] = &[(
+    "a_leader_has_kubernetes_move_our_objects_to_v1",
+    delegated::a_leader_has_kubernetes_move_our_objects_to_v1,
+)];
 
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
@@ -131,6 +143,10 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Kept")), "{said}");
     let message = said["message"].as_str().expect("a message");
     assert!(message.contains("widget-007: ") && message.contains("not this one"), "{message}");
+    let crd = format!("crd/{}", widgets.name);
+    // Without waiting.
+    let wait = || bed.kubectl(&["wait", "--for=condition=StorageMigrated", "--timeout=0", &crd]);
+    wait().fails();
 
     let shown = run(bed, &["status", &widgets.name]);
     let line = format!("    StorageMigrated: {message}");
@@ -150,8 +166,7 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.stored_versions(), json!(["v1"]));
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
-    let said = condition(&widgets.definition(), "StorageMigrated");
-    assert_eq!(said["status"], "True", "{said}");
+    assert!(wait().ok().contains("condition met"));
     assert_eq!(condition(&widgets.definition(), "Established")["status"], "True", "the others are left");
 }
 

@@ -1,6 +1,6 @@
 //! Alerts look at numbers that there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gatehouse::cli::serve::{ControllerMetrics, Starts};
@@ -10,8 +10,8 @@ use gatehouse::runtime::{Metrics, leader, otlp};
 use kit::deploy::{of_kind, variant};
 use serde_json::Value;
 
-/// Every name on the page, with its suffixes.
-fn shown() -> BTreeSet<String> {
+/// Every name on the page with its suffixes, and the labels of its series where it has one.
+fn shown() -> BTreeMap<String, BTreeSet<String>> {
     let (controllers, elections) = (ControllerMetrics::default(), leader::Numbers::default());
     let metrics = Metrics::new(|registry| {
         controllers.register(registry);
@@ -28,23 +28,48 @@ fn shown() -> BTreeSet<String> {
     controllers.storage.has_older("tdsets.gatehouse.dev", 0);
     let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
-    types
-        .flat_map(|(name, of_type)| {
-            let suffixes: &[&str] = match of_type {
-                "counter" => &["_total"],
-                "histogram" => &["_bucket", "_sum", "_count"],
-                _ => &[""],
-            };
-            suffixes.iter().map(move |suffix| format!("{name}{suffix}"))
-        })
+    let names = types.flat_map(|(name, of_type)| {
+        let suffixes: &[&str] = match of_type {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        suffixes.iter().map(move |suffix| (format!("{name}{suffix}"), BTreeSet::new()))
+    });
+    let mut shown: BTreeMap<_, BTreeSet<_>> = names.collect();
+    let series = page.lines().filter(|line| !line.starts_with('#'));
+    for (name, rest) in series.filter_map(|line| line.split_once('{')) {
+        // The series of an info have a name that is longer than that of their type, and are in no alert.
+        let Some(of) = shown.get_mut(name) else { continue };
+        of.extend(labels(rest).into_iter().map(str::to_owned));
+    }
+    shown
+}
+
+/// What stands before `="`, `=~"` and their like.
+fn labels(text: &str) -> BTreeSet<&str> {
+    let before_values = text.split('"').step_by(2).filter(|text| text.ends_with(['=', '~']));
+    before_values.map(|text| last_word(text.trim_end_matches(['=', '~', '!']))).collect()
+}
+
+/// The name at the end of a text.
+fn last_word(text: &str) -> &str {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    &text[text.trim_end_matches(is_name).len()..]
+}
+
+/// What stands before `{` in PromQL, and the labels by which it is selected: in our alerts every metric has a selector.
+fn selected(expression: &str) -> Vec<(&str, BTreeSet<&str>)> {
+    let selectors = expression.match_indices('{').map(|(at, _)| expression.split_at(at));
+    selectors
+        .map(|(before, rest)| (last_word(before), labels(rest.split('}').next().unwrap_or_default())))
         .collect()
 }
 
-/// What stands before `{` in PromQL: in our alerts every metric has a selector.
-fn named(expression: &str) -> Vec<&str> {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let before = expression.match_indices('{').map(|(at, _)| &expression[..at]);
-    before.map(|text| &text[text.trim_end_matches(is_name).len()..]).collect()
+/// The labels that an aggregation keeps, such as `max by (definition)`: in our alerts each metric has them.
+fn grouped(expression: &str) -> BTreeSet<&str> {
+    let lists = expression.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
+    lists.flat_map(|list| list.split(", ")).collect()
 }
 
 /// Every alert of the chart.
@@ -70,15 +95,27 @@ fn the_runbooks_have_a_row_for_every_alert() {
     assert!(missing.is_empty(), "docs/etcdcluster/runbooks.md has no row for {missing:?}");
 }
 
+/// Labels that Prometheus adds to what it scrapes.
+const OF_THE_TARGET: [&str; 3] = ["job", "namespace", "pod"];
+
 #[test]
-fn every_metric_of_an_alert_is_on_the_page() {
+fn every_metric_and_label_of_an_alert_is_on_the_page() {
     let shown = shown();
     for alert in alerts() {
-        let names = named(alert["expr"].as_str().expect("an expression"));
-        assert!(!names.is_empty(), "{alert}");
-        for name in names {
-            // `up` is Prometheus's own.
-            assert!(name == "up" || shown.contains(name), "{}: {name}; there are {shown:#?}", alert["alert"]);
+        let expression = alert["expr"].as_str().expect("an expression");
+        let (selected, grouped) = (selected(expression), grouped(expression));
+        assert!(!selected.is_empty(), "{alert}");
+        // `up` is Prometheus's own.
+        for (name, selectors) in selected.into_iter().filter(|(name, _)| *name != "up") {
+            let labels = shown.get(name);
+            let labels = labels.unwrap_or_else(|| panic!("{}: {name}; there are {shown:#?}", alert["alert"]));
+            // Where a target has a label of that name too, Prometheus gives ours another one.
+            let is_there = |label: &str| {
+                let ours = label.strip_prefix("exported_").unwrap_or(label);
+                OF_THE_TARGET.contains(&label) || labels.is_empty() || labels.contains(ours)
+            };
+            let lacks: Vec<_> = selectors.iter().chain(&grouped).filter(|&&label| !is_there(label)).collect();
+            assert!(lacks.is_empty(), "{}: {name} has no {lacks:?}, but {labels:?}", alert["alert"]);
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::runtime::supervisor::chain;
 use crate::storage::observation::Definition;
 use crate::storage::plan::managed_fields::Policy;
 use crate::storage::plan::tally::Tally;
+use crate::storage::plan::writer::Writer;
 use crate::storage::plan::{Goal, Held};
 use crate::storage::requests::Requests;
 use crate::storage::{Error, Migration, Options as Way, Outcome};
@@ -35,8 +36,9 @@ use crate::storage::{Error, Migration, Options as Way, Outcome};
                   Rights: list of the objects, and get where a webhook converts them; patch of their status where they have one, and else of the objects, where \
                   managed fields are taken away as well; get of \
                   customresourcedefinitions and, without --dry-run, patch of customresourcedefinitions/status; for --all also list of \
-                  customresourcedefinitions; with --rewrite-by kubernetes, create, get and delete of storageversionmigrations of \
-                  storagemigration.k8s.io. With patch of customresourcedefinitions, a run that ends early is taken up by \
+                  customresourcedefinitions. With create, get and delete of storageversionmigrations of \
+                  storagemigration.k8s.io, Kubernetes writes the objects first; without them gatehouse does, and \
+                  --rewrite-by kubernetes is an error. With patch of customresourcedefinitions, a run that ends early is taken up by \
                   the next one where it stood (annotation gatehouse.dev/storage-migration); without it, that one begins \
                   again. Nothing of gatehouse has to be in the cluster.\n\n\
                   Exit codes: 0 all objects are stored in the storage version, 1 an object could not be written or the run \
@@ -68,11 +70,11 @@ pub struct Options {
     /// what it applies next; where none does, its fields are kept under the storage version.
     #[arg(long, value_enum, default_value_t)]
     managed_fields: ManagedFields,
-    /// Who writes the objects. Kubernetes' own migrator (StorageVersionMigration, from Kubernetes 1.37 on) patches one after
-    /// the other, and is asked first where it is named; every object is then looked at by gatehouse, which also writes those
-    /// that it could not write, and all where there is no such migrator.
+    /// Who writes the objects: Kubernetes' own migrator (StorageVersionMigration, from Kubernetes 1.37 on) where there is
+    /// one, which patches one after the other. Every object is then looked at by gatehouse, which also writes those that
+    /// Kubernetes could not write, and all where it cannot be asked or does not come to an end.
     #[arg(long, value_enum, default_value_t)]
-    rewrite_by: Writer,
+    rewrite_by: RewriteBy,
     /// How many patches are under way at most. Fewer are where the API server answers slowly or has no time.
     #[arg(long, value_name = "COUNT", default_value_t = Way::default().workers,
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -86,12 +88,24 @@ pub struct Options {
 
 /// Who writes objects in another version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Writer {
-    /// gatehouse.
+pub enum RewriteBy {
+    /// Kubernetes, once for a state of the definition, and gatehouse what is left.
     #[default]
+    Auto,
+    /// gatehouse alone.
     Gatehouse,
-    /// Kubernetes' own migrator.
+    /// Kubernetes first, also with --force and where it has failed before.
     Kubernetes,
+}
+
+impl From<RewriteBy> for Writer {
+    fn from(by: RewriteBy) -> Self {
+        match by {
+            RewriteBy::Auto => Self::Auto,
+            RewriteBy::Gatehouse => Self::Gatehouse,
+            RewriteBy::Kubernetes => Self::Kubernetes,
+        }
+    }
 }
 
 /// Which entries of managed fields are taken away.
@@ -156,7 +170,7 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
         let asked = rights::Asked {
             policy: options.managed_fields.into(),
             is_dry: options.dry_run,
-            by_kubernetes: options.rewrite_by == Writer::Kubernetes,
+            by_kubernetes: options.rewrite_by == RewriteBy::Kubernetes,
         };
         let missing = rights::missing(requests, definition, asked).await?;
         if !missing.is_empty() {
@@ -198,7 +212,7 @@ async fn migrate_one(
         chunk: options.chunks.chunk_size,
         workers: options.workers,
         is_dry: options.dry_run,
-        asks_kubernetes: options.rewrite_by == Writer::Kubernetes,
+        writer: options.rewrite_by.into(),
     };
     let progress = Progress::of(name);
     let migration = Migration { requests, goal, options: way, stop: stop.clone(), watch: &progress };

@@ -121,7 +121,7 @@ impl Watch for Progress {
                 let rate = rate(tally, state.begun, clock::instant());
                 self.line(&mut state, &format!("pass {pass}: {tally}; {rate} objects/s"));
             }
-            Event::Delegated(text) => {
+            Event::Delegated(text) | Event::TakenBack(text) => {
                 if state.delegated != text {
                     text.clone_into(&mut state.delegated);
                     self.line(&mut state, text);

@@ -17,7 +17,7 @@ pub(super) struct Asked {
     pub(super) policy: Policy,
     /// Whether nothing is to be written.
     pub(super) is_dry: bool,
-    /// Whether Kubernetes' own migrator is asked.
+    /// Whether Kubernetes' own migrator is asked by name: without the right, gatehouse writes unless it is.
     pub(super) by_kubernetes: bool,
 }
 

@@ -151,7 +151,7 @@ fn sentences(definition: &Definition, usage: &Usage, version: &str, obstacle: &O
             } else if condition::has_kubernetes_failed(&definition.conditions) {
                 "Kubernetes' own migration failed (StorageMigrating), whatever storedVersions says"
             } else {
-                "objects could not be written (StorageMigrated), whatever storedVersions says"
+                "a migration has not come to its end (StorageMigrated), whatever storedVersions says"
             };
             let name = &definition.name;
             let mut text =

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::observation::Definition;
 use super::super::plan::checkpoint::{ANNOTATION, Checkpoint};
-use super::super::plan::condition::Condition;
+use super::super::plan::condition::{Condition, INTERRUPTED, UNABLE};
 use super::super::plan::ending;
 use super::super::plan::object::{Answer, reason};
 use super::super::plan::tally::Tally;
@@ -45,7 +45,17 @@ impl Migration<'_> {
     }
 
     pub(super) async fn say_begun(&self, definition: &Definition) -> Result<(), Error> {
-        let message = format!("objects are being written as {}", definition.storage_version());
+        self.say_migrating(definition, "").await
+    }
+
+    /// Says which object asks Kubernetes to write them.
+    pub(super) async fn say_delegated(&self, definition: &Definition, name: &str) -> Result<(), Error> {
+        self.say_migrating(definition, &format!(" by Kubernetes, as StorageVersionMigration {name} asks"))
+            .await
+    }
+
+    async fn say_migrating(&self, definition: &Definition, how: &str) -> Result<(), Error> {
+        let message = format!("objects are being written as {}{how}", definition.storage_version());
         let begun = Condition { is_true: false, reason: "Migrating", message };
         self.say(definition, |_| begun.clone()).await
     }
@@ -59,7 +69,7 @@ impl Migration<'_> {
         let objects = place.tally.objects();
         let message =
             format!("interrupted in pass {} after {objects} objects: run again to go on", place.pass);
-        let interrupted = Condition { is_true: false, reason: "Interrupted", message };
+        let interrupted = Condition { is_true: false, reason: INTERRUPTED, message };
         self.say(definition, |now| {
             if plan::is_stored_as_wanted(now) { ending::migrated(now) } else { interrupted.clone() }
         })
@@ -69,7 +79,7 @@ impl Migration<'_> {
     /// Says why it cannot be carried out, where objects may be stored in another version. Asks once: what is wrong may be
     /// that the API server does not answer.
     pub(in super::super) async fn say_failed(&self, definition: &Definition, error: &Error) {
-        let reason = if matches!(error, Error::Held(_)) { "Held" } else { "Failed" };
+        let reason = if matches!(error, Error::Held(_)) { "Held" } else { UNABLE };
         let failed = Condition::failed(reason, &chain(error));
         if self.options.is_dry {
             return;

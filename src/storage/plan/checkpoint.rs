@@ -47,6 +47,12 @@ impl Checkpoint {
         Self::at_pass(self.pass, &self.uid, self.generation, &self.to)
     }
 
+    /// Whether nothing has been dealt with yet, in no pass.
+    #[must_use]
+    pub const fn is_beginning(&self) -> bool {
+        self.pass == 1 && self.next.is_empty()
+    }
+
     /// Where to begin: at the place that is known, if that is one of the same migration, and otherwise here.
     #[must_use]
     pub fn or_where(self, known: Option<&Self>) -> Self {

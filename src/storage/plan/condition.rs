@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub const TYPE: &str = "StorageMigrated";
 
 /// The type of that of Kubernetes' own migrator.
-const OF_KUBERNETES: &str = "StorageMigrating";
+pub const OF_KUBERNETES: &str = "StorageMigrating";
 
 /// The longest message, in bytes.
 const LONGEST: usize = 1024;
@@ -28,6 +28,12 @@ pub struct Condition {
 
 /// The reason of one that says that a migration ended, and `storedVersions` stays as it is.
 pub const KEPT: &str = "Kept";
+
+/// The reason of one that says that a migration was asked to end before it had.
+pub const INTERRUPTED: &str = "Interrupted";
+
+/// The reason of one that says that the API server did not do what it was asked for.
+pub const UNABLE: &str = "Failed";
 
 /// The reason by which Kubernetes' own migrator says that it failed.
 const FAILED: &str = "MigrationFailed";

@@ -16,6 +16,7 @@ pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod usage;
+pub mod writer;
 
 use std::time::Duration;
 

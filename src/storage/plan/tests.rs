@@ -122,7 +122,8 @@ fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted(
     for (conditions, (is_verified, is_doubtful)) in [
         (vec![], trusted),
         (vec![ended(early, succeeded)], verified),
-        (vec![ended(early, succeeded), at(late, "StorageMigrated", "False", "Migrating")], verified),
+        (vec![ended(early, succeeded), at(late, "StorageMigrated", "False", "Migrating")], doubted),
+        (vec![ended(late, succeeded), at(early, "StorageMigrated", "False", "Migrating")], doubted),
         (vec![ended(early, succeeded), kept.clone()], doubted),
         (vec![ended(early, succeeded), migrated(late)], trusted),
         (vec![ended(late, succeeded), migrated(early)], verified),

@@ -167,16 +167,18 @@ fn a_cold_list(counter: &Counter) {
         outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     }
     let by_hub = first_list(counter, "v1", count);
+    // After a change, the API server fills the caches of all versions, and ends none that it has begun to fill.
+    objects.at(&of("v1alpha1", namespace, "tdsets"));
     let before = (spent(bare), converted(&bare.converter, "TDSet"), worked(bare));
     let took = first_list(counter, "v1alpha1", count);
     let (now, gate) = (spent(bare), converted(&bare.converter, "TDSet") - before.1);
     let (reviews, seconds) = (now.0 - before.0.0, now.1 - before.0.1);
     let worked = worked(bare) - before.2;
     println!(
-        "figure: a cold list of {count} objects took {by_hub:.2?} by v1, and {took:.2?} by v1alpha1, with {reviews} conversions of {seconds:.2} s \
-         together by the API server's account; {gate} of {worked:.2} s by the gate's"
+        "figure: a cold list of {count} objects took {by_hub:.2?} by v1, and {took:.2?} by v1alpha1, with {reviews} \
+         conversions of {seconds:.2} s together by the API server's account; {gate} of {worked:.2} s by the gate's"
     );
-    assert!(gate >= count as u64, "each was converted");
+    assert_eq!(gate, count as u64, "each was converted once");
     bare.define(&bare.definitions());
     // An API server deletes those of a collection one after the other, within the time that a request may take.
     let hub = of("v1", namespace, "tdsets");

@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use gatehouse::storage::keep::Keeper;
 use gatehouse::storage::numbers::Numbers;
+use gatehouse::storage::plan::writer::Writer;
 use gatehouse::storage::requests::Requests;
 use kit::bed::Bed;
 use kit::objects::{Ask, condition};
@@ -16,10 +18,45 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::widgets::{Widgets, run};
+use super::moving::StopsAtTheEnd;
+use super::widgets::{PROBE, Widgets, run};
+
+pub const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
 
 /// It collects what it is to write from the garbage collector, which looks for new definitions every half a minute.
-const PATIENCE: Duration = Duration::from_mins(5);
+pub const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Does something with migrations of these names, and hurries them on. A migration waits until the garbage collector has
+/// seen a state of the objects that is as late, which it learns by changes of one of them and else by the minute; and it
+/// looks for that later and later, but for changes of its own object.
+pub fn hurried<T>(bed: &Bed, migrations: &[String], objects: &[String], work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _ends = StopsAtTheEnd(&is_over);
+        scope.spawn(|| {
+            let names = migrations.iter().map(|name| format!("{MIGRATIONS}/{name}"));
+            let paths: Vec<_> = objects.iter().cloned().chain(names).collect();
+            for number in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let change = json!({"metadata": {"annotations": {"hurry": number.to_string()}}});
+                for path in &paths {
+                    // It may not be there yet, or not any more.
+                    drop(bed.objects.one(Ask::patch(&**path, change.clone())));
+                }
+                thread::park_timeout(Duration::from_secs(1));
+            }
+        });
+        work()
+    })
+}
+
+/// The same for the migration of a definition by that name.
+pub fn hurried_for<T>(widgets: &Widgets, migration: &str, work: impl FnOnce() -> T) -> T {
+    let (migrations, objects) = ([migration.to_owned()], [widgets.path("v1", PROBE)]);
+    hurried(widgets.bed, &migrations, &objects, work)
+}
 
 /// It drops a version from `storedVersions` of which etcd still has an object. gatehouse does not believe that.
 pub fn what_kubernetes_itself_fails_to_write_is_written(bed: &Bed) {
@@ -78,31 +115,9 @@ pub fn what_kubernetes_itself_has_written_is_verified(bed: &Bed) {
     assert!(again.output.contains("nothing is stored in another version"), "once: {again:?}");
 }
 
-/// The command has Kubernetes write them, and looks at every object after it. One that cannot be written is named, whatever
-/// Kubernetes makes of `storedVersions`.
-pub fn kubernetes_itself_writes_where_it_is_asked_to(bed: &Bed) {
-    let widgets = Widgets::stored_as_v1alpha1(bed, "asked", true);
-    widgets.make(20);
-    widgets.store_as_v1();
-    let lift = widgets.refuse("widget-007");
-    let words = ["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "kubernetes"];
-    let ran = run(bed, &words);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.errors.contains("Kubernetes failed, gatehouse writes the objects"), "{ran:?}");
-    assert!(ran.errors.contains("widget-007") && ran.errors.contains("not this one"), "{ran:?}");
-    assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
-    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
-    lift();
-    let ran = run(bed, &words);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.errors.contains("Kubernetes has written the objects"), "{ran:?}");
-    assert!(ran.errors.contains("pass 1: 21 objects: 0 rewritten"), "by Kubernetes: {ran:?}");
-    assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
-    assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
-    let all = bed.objects.at("/apis/storagemigration.k8s.io/v1/storageversionmigrations");
-    let names: Vec<_> =
-        all["items"].as_array().into_iter().flatten().map(|one| &one["metadata"]["name"]).collect();
-    assert!(!names.contains(&&json!(format!("{}.gatehouse", widgets.name))), "{names:?}");
+/// What gatehouse asks Kubernetes for about a definition, as long as it does.
+pub fn asked_for(bed: &Bed, definition: &str) -> Option<Value> {
+    bed.objects.if_there(Ask::get(format!("{MIGRATIONS}/{definition}.gatehouse")))
 }
 
 /// Up to Kubernetes 1.36 there is no migrator by default.
@@ -110,7 +125,7 @@ pub fn gatehouse_writes_where_kubernetes_has_no_migrator(bed: &Bed) {
     let widgets = Widgets::stored_as_v1alpha1(bed, "unserved", false);
     widgets.make(5);
     widgets.store_as_v1();
-    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "kubernetes"]);
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "auto"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.errors.contains("the API server has no StorageVersionMigration"), "{ran:?}");
     assert!(ran.errors.contains("pass 1: 6 objects: 5 rewritten"), "{ran:?}");
@@ -120,14 +135,16 @@ pub fn gatehouse_writes_where_kubernetes_has_no_migrator(bed: &Bed) {
 /// Has Kubernetes migrate them, which comes to that end.
 fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
     widgets.bed.objects.must(Ask::post(
-        "/apis/storagemigration.k8s.io/v1/storageversionmigrations",
+        MIGRATIONS,
         json!({"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
             "metadata": {"name": widgets.name},
             "spec": {"resource": {"group": widgets.group, "resource": "widgets"}}}),
     ));
-    within(PATIENCE, || {
-        let said = condition(&widgets.definition(), "StorageMigrating");
-        if said["reason"] == how { Ok(()) } else { Err(said.to_string()) }
+    hurried_for(widgets, &widgets.name, || {
+        within(PATIENCE, || {
+            let said = condition(&widgets.definition(), "StorageMigrating");
+            if said["reason"] == how { Ok(()) } else { Err(said.to_string()) }
+        });
     });
 }
 
@@ -178,7 +195,8 @@ fn is_shown_by_a_leader(widgets: &Widgets) {
         scope.spawn(|| {
             widgets.bed.objects.with(async |client| {
                 let (requests, definitions) = (Requests::through(client.clone()), vec![widgets.name.clone()]);
-                Keeper { requests, client, definitions, numbers }.run(&stop).await;
+                let writer = Writer::default();
+                Keeper { requests, client, definitions, writer, numbers }.run(&stop).await;
             });
         });
         let _stops = stop.clone().drop_guard();

@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use kit::bed::Bed;
 use kit::objects::{Ask, condition};
 use kit::program::Program;
 use kit::random::{Random, is_night};
-use kit::wait::eventually;
+use kit::wait::{eventually, within};
 use serde_json::{Value, json};
 
+use super::kubernetes::{asked_for, hurried_for};
 use super::widgets::{Widgets, command, run};
 
 /// Clients that write and delete beside a migration.
@@ -69,6 +71,9 @@ impl Others<'_> {
 /// So many patches one after the other take longer than two looks into etcd.
 pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
+/// The longest until one of those is as far as it is wanted to be.
+const DEATH: Duration = Duration::from_mins(5);
+
 /// The words of a slow migration of them.
 pub fn slowly<'a>(widgets: &'a Widgets) -> Vec<&'a str> {
     [&["migrate", &widgets.name][..], &SLOWLY].concat()
@@ -80,9 +85,72 @@ pub fn started(widgets: &Widgets, kubeconfig: &Path) -> Program {
     Program::start(&command(kubeconfig, &slowly(widgets)), &log).expect("it starts")
 }
 
+/// gatehouse writes, and is killed when a third of the objects is written, when two thirds are, and while it verifies.
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
+    nothing_is_lost(bed, "moving", "gatehouse", |widgets, left| {
+        let all = left();
+        let die = |is_time: &dyn Fn() -> Result<(), String>| {
+            let migrator = started(widgets, bed.cluster.kubeconfig());
+            within(DEATH, is_time);
+            migrator.kill();
+            println!("killed with {} of {all} that it alone writes to go", left());
+            assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+        };
+        for third in [1, 2] {
+            die(&|| match left() {
+                left if left * 3 <= all * (3 - third) => Ok(()),
+                left => Err(format!("it has {left} of {all} to go")),
+            });
+            assert_ne!(left(), 0, "it was killed before its end");
+        }
+        die(&|| match place(widgets) {
+            place if place["pass"] == 2 => Ok(()),
+            place => Err(place.to_string()),
+        });
+    });
+}
+
+/// Kubernetes writes, and gatehouse is killed as soon as it has asked, when Kubernetes has ended, and in each step of its
+/// own pass.
+pub fn writers_and_deaths_lose_nothing_where_kubernetes_writes(bed: &Bed) {
+    const POINTS: [&str; 5] = [
+        "storage: Kubernetes is asked",
+        "storage: Kubernetes has ended",
+        "storage: an object is written",
+        "storage: a pass has ended",
+        "storage: storedVersions is to be written",
+    ];
+    nothing_is_lost(bed, "delegated", "auto", |widgets, left| {
+        let points = bed.cluster.folder().join("deaths-where-kubernetes-writes");
+        let deaths = || std::fs::read_to_string(&points).unwrap_or_default();
+        let words = ["migrate", &widgets.name, "--to", "v1", "--grace", "0s", "--rewrite-by", "auto"];
+        let asked = || asked_for(bed, &widgets.name).map(|object| object["metadata"]["uid"].clone());
+        let mut uids = Vec::new();
+        for (death, point) in POINTS.iter().enumerate() {
+            let mut command = command(bed.cluster.kubeconfig(), &words);
+            command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:storage", points.display()));
+            let migration = format!("{}.gatehouse", widgets.name);
+            let ran = hurried_for(widgets, &migration, || command.output().expect("it runs"));
+            assert_eq!(ran.status.code(), None, "it is killed: {}", String::from_utf8_lossy(&ran.stderr));
+            assert_eq!(deaths().lines().collect::<Vec<_>>(), POINTS[..=death], "{point}");
+            uids.extend(asked());
+            println!("killed at `{point}` with {} that no other client writes to go", left());
+            if death >= 2 {
+                // Kubernetes has named v1 alone before.
+                assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "not verified yet");
+            }
+        }
+        uids.dedup();
+        assert_eq!(uids.len(), 1, "it is asked once: {uids:?}");
+        assert_eq!((asked(), left()), (None, 0));
+    });
+}
+
+/// Clients write and delete beside migrations that die, and beside one that comes to its end. Who writes objects again is
+/// named.
+fn nothing_is_lost(bed: &Bed, test: &str, by: &str, die: impl Fn(&Widgets, &dyn Fn() -> usize)) {
     let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };
-    let widgets = Widgets::stored_as_v1alpha1(bed, "moving", true);
+    let widgets = Widgets::stored_as_v1alpha1(bed, test, true);
     widgets.make(count);
     widgets.store_as_v1();
     let others =
@@ -98,19 +166,8 @@ pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
             let others = &others;
             scope.spawn(move || others.write(writer, writers));
         }
-        for death in 1..=3 {
-            let before = left();
-            let words = [&["migrate", &widgets.name, "--to", "v1"][..], &SLOWLY].concat();
-            let log = bed.cluster.folder().join(format!("migrator-{}-{death}.log", widgets.group));
-            let migrator =
-                Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
-            eventually(|| if left() + 5 <= before { Ok(()) } else { Err("it has not got on") });
-            migrator.kill();
-            println!("killed for the {death}. time with {} of {before} that it alone writes to go", left());
-        }
-        assert_ne!(left(), 0, "it was killed before its end");
-        assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
-        let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
+        die(&widgets, &left);
+        let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s", "--rewrite-by", by]);
         assert_eq!(ran.code, 0, "{ran:?}");
         println!("{}", ran.errors);
         drop(stop);
@@ -129,6 +186,12 @@ impl Drop for StopsAtTheEnd<'_> {
     }
 }
 
+/// The place that is kept of a migration.
+fn place(widgets: &Widgets) -> Value {
+    let place = widgets.definition()["metadata"]["annotations"]["gatehouse.dev/storage-migration"].clone();
+    place.as_str().map_or(Value::Null, |place| serde_json::from_str(place).expect("JSON"))
+}
+
 /// 200 objects, and a migration that has written some of them.
 pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
     let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
@@ -145,8 +208,7 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
     assert_eq!(migrator.code(), Some(1));
     let left = widgets.in_etcd("v1alpha1").len();
     assert_ne!(left, 0, "it was interrupted before its end");
-    let place = widgets.definition()["metadata"]["annotations"]["gatehouse.dev/storage-migration"].clone();
-    let place: Value = serde_json::from_str(place.as_str().expect("a place")).expect("JSON");
+    let place = place(&widgets);
     let counted = |what: &str| place["tally"][what].as_u64().expect("a number");
     let dealt = counted("rewritten");
     assert!(dealt > 0 && place["pass"] == 1, "{place}");

@@ -59,7 +59,7 @@ pub fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
     namespace
 }
 
-fn are_all_v1(namespace: &Namespace) {
+pub fn are_all_v1(namespace: &Namespace) {
     let bed = namespace.bed;
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
     assert_eq!(in_etcd(bed, "v1").len(), 2 * COUNT);
@@ -102,8 +102,16 @@ pub fn our_objects_move_to_v1(bed: &Bed) {
     assert!(again.output.contains("no definition has objects"), "{again:?}");
 }
 
-/// A gate that works all namespaces, by a clock that says that the definitions are old enough.
+/// A gate that works all namespaces, by a clock that says that the definitions are old enough. It writes by itself:
+/// nothing carries out here what Kubernetes is asked for.
 pub fn leading(bed: &Bed) -> Command {
+    let mut command = leading_by_default(bed);
+    command.args(["--rewrite-storage-by", "gatehouse"]);
+    command
+}
+
+/// The same without that.
+pub fn leading_by_default(bed: &Bed) -> Command {
     let clock = bed.cluster.folder().join("clock-of-the-migration");
     std::fs::write(&clock, "PT10M").expect("a file");
     let words = ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
@@ -113,7 +121,7 @@ pub fn leading(bed: &Bed) -> Command {
 }
 
 /// Whether a definition says that its objects are migrated.
-fn is_migrated(bed: &Bed, plural: &str) -> bool {
+pub fn is_migrated(bed: &Bed, plural: &str) -> bool {
     condition(&bed.objects.at(&installed::definition(plural)), "StorageMigrated")["status"] == "True"
 }
 
@@ -203,7 +211,7 @@ fn is_told_of_one_that_cannot_be_written(namespace: &Namespace, gate: &Gate) {
 }
 
 /// Waits until a gate shows that line; the page that has it.
-fn until_shown(gate: &Gate, line: &str) -> String {
+pub fn until_shown(gate: &Gate, line: &str) -> String {
     eventually(|| {
         let page = http_get(gate.health, "/metrics");
         if page.lines().any(|shown| shown == line) { Ok(page) } else { Err(format!("no {line} in {page}")) }

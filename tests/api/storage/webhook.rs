@@ -9,12 +9,13 @@ use std::thread;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kit::bed::{Bed, Namespace};
-use kit::objects::Ask;
+use kit::objects::{Ask, condition};
 use kit::wait::eventually;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
+use super::kubernetes::asked_for;
 use super::widgets::{run, stored_in};
 
 const GROUP: &str = "webhook.example.dev";
@@ -196,7 +197,8 @@ pub fn what_a_webhook_of_others_converts_is_moved(bed: &Bed) {
 
     // Without what converts, the API server would write what its cache has.
     converter.is_down.store(true, Ordering::Relaxed);
-    let ran = run(bed, &["migrate", NAME, "--to", "v1", "--grace", "0s"]);
+    let by_default = ["migrate", NAME, "--to", "v1", "--grace", "0s", "--rewrite-by", "auto"];
+    let ran = run(bed, &by_default);
     assert_eq!(ran.code, 1, "{ran:?}");
     let failed = format!("conversion webhook for {GROUP}/v1alpha1, Kind=Boat failed");
     let is_told = ran.errors.contains(&format!("of {NAME} to v1: ")) && ran.errors.contains(&failed);
@@ -204,9 +206,14 @@ pub fn what_a_webhook_of_others_converts_is_moved(bed: &Bed) {
     let stored = || bed.objects.at(DEFINITION)["status"]["storedVersions"].clone();
     assert_eq!((stored(), in_etcd(bed, "v1alpha1")), (json!(["v1alpha1", "v1"]), COUNT));
 
+    let said = condition(&bed.objects.at(DEFINITION), "StorageMigrated");
+    assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Failed")), "{said}");
+    assert_eq!(asked_for(bed, NAME), None, "nor is Kubernetes asked to");
+
     converter.is_down.store(false, Ordering::Relaxed);
-    let ran = run(bed, &["migrate", NAME, "--to", "v1", "--grace", "0s"]);
+    let ran = run(bed, &by_default);
     assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!ran.errors.contains("Kubernetes"), "gatehouse goes on with what it has begun: {ran:?}");
     assert_eq!((stored(), in_etcd(bed, "v1alpha1"), in_etcd(bed, "v1")), (json!(["v1"]), 0, COUNT));
     let managed = &bed.objects.at(&path(&namespace, "v1", "boat-7"))["metadata"]["managedFields"];
     assert_eq!(

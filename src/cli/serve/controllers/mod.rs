@@ -143,7 +143,8 @@ impl Controllers {
         let keeps = is_ours && self.options.migrate_storage && with.scope.namespaces().is_empty();
         let storage = async {
             if keeps {
-                storage::keep(client, requests, self.metrics.storage.clone(), &stop).await;
+                let writer = self.options.rewrite_storage_by.into();
+                storage::keep(client, requests, writer, self.metrics.storage.clone(), &stop).await;
             }
         };
         let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));
