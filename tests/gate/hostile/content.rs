@@ -185,10 +185,10 @@ async fn what_is_refused_makes_a_short_line_however_long_its_fields_are() {
     review["request"]["userInfo"]["username"] = long.into();
     let (code, message, _) = refusal("/validate", &target.ask("/validate", review.to_string()).await);
     assert_eq!(code, 422, "{message:.300}");
-    let log = &target.served.gate;
-    log.logs("refused");
+    let gate = &target.served.gate;
+    gate.logs("refused");
     let line =
-        log.log().text().lines().find(|line| line.contains(r#""message":"refused""#)).unwrap().to_owned();
+        gate.log().text().lines().find(|line| line.contains(r#""message":"refused""#)).unwrap().to_owned();
     assert!(line.contains("spec.pod.labels"), "{line:.300}");
     assert!(line.len() < 4096, "{} bytes: {line:.300}", line.len());
 }
