@@ -1,6 +1,7 @@
 //! What TDSets are for, those objects, and bare writes of their counts.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::civil::Date;
