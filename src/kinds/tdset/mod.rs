@@ -108,7 +108,7 @@ impl Reconciler for Operator {
     const FINALIZER: &'static str = FINALIZER;
     const KEEPS_UNDECODABLE: bool = false;
     const IS_READ_LIVE: bool = false;
-    const PRECONDITION: Precondition = Precondition::SameObject;
+    const PRECONDITION: Precondition = Precondition::SameConditions;
     const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;

@@ -161,11 +161,12 @@ impl ReconcileState {
         }
     }
 
-    /// The status that was written last, where it is newer than an object of that resource version.
+    /// The status that was written last, where it is newer than an object of that resource version. The object itself says
+    /// more: conditions of others that were written into it meanwhile.
     #[must_use]
     pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
         let (version, status) = self.said.as_ref()?;
-        (number(Some(version)) >= number(resource_version)).then_some(status)
+        (number(Some(version)) > number(resource_version)).then_some(status)
     }
 }
 
