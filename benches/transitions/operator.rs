@@ -48,6 +48,8 @@ impl Operator {
         let serve = ["serve", "--only", "controllers", "--health-listen", "127.0.0.1:0"];
         let mut command = Program::gatehouse(&post.bed.program, &serve);
         command.env("KUBECONFIG", &post.kubeconfig).env("GATEHOUSE_LOG", "info");
+        // A machine that is too busy to renew the lease in seconds does not have it begin again in the middle.
+        command.env("GATEHOUSE_LEASE_DURATION", "5m");
         let number = clock::now().as_millisecond();
         let log = post.bed.cluster.folder().join(format!("operator-{number}.log"));
         let program = Program::start(&command, &log).unwrap_or_else(|why| panic!("{why}"));

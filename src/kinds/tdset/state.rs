@@ -44,6 +44,8 @@ pub struct ReconcileState {
     is_fresh: bool,
     /// Counts that were taken back lately.
     pub reverts: Reverts,
+    /// Whether the API server has refused its autoscaler the lower bound 0.
+    pub is_zero_refused: bool,
     /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }
