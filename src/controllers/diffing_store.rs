@@ -273,36 +273,36 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_kept_is_of_an_earlier_time_where_the_watch_has_failed_for_more_than_a_minute() {
-        let (events, sent) = mpsc::unbounded();
+        let (sender, events) = mpsc::unbounded();
         let (store, mut changes) =
-            DiffingStore::of_events("configmaps".to_owned(), sent, |one, other| one == other, |_| None);
+            DiffingStore::of_events("configmaps".to_owned(), events, |one, other| one == other, |_| None);
         let named = |name: &str| ConfigMap {
             metadata: serde_json::from_value(json!({"name": name, "namespace": "a"})).unwrap(),
             ..ConfigMap::default()
         };
-        let mut send = |event| {
-            events.unbounded_send(event).unwrap();
+        let mut changes_of = |event| {
+            sender.unbounded_send(event).unwrap();
             std::iter::from_fn(|| changes.next().now_or_never().flatten()).count()
         };
         let fails = || Err(watcher::Error::NoResourceVersion);
         let listed = [Event::Init, Event::InitApply(named("one")), Event::InitDone];
-        assert_eq!(listed.map(|event| send(Ok(event))), [0, 1, 0]);
+        assert_eq!(listed.map(|event| changes_of(Ok(event))), [0, 1, 0]);
         assert!(store.is_filled());
         for (seconds, is_filled) in [(0, true), (30, true), (30, true), (30, false), (30, false)] {
             tokio::time::advance(Duration::from_secs(seconds)).await;
-            assert_eq!((send(fails()), store.is_filled()), (0, is_filled));
+            assert_eq!((changes_of(fails()), store.is_filled()), (0, is_filled));
         }
         assert!(store.get("a", "one").is_some(), "it may be so still");
         // The watch goes on from its last event.
-        assert_eq!((send(Ok(Event::Apply(named("two")))), store.is_filled()), (1, true));
+        assert_eq!((changes_of(Ok(Event::Apply(named("two")))), store.is_filled()), (1, true));
         for _ in 0..4 {
             tokio::time::advance(Duration::from_secs(30)).await;
-            send(fails());
+            changes_of(fails());
         }
         assert!(!store.is_filled());
         // Or it begins again: a list is complete at its end, and no sooner.
         let listed = [Event::Init, Event::InitApply(named("two")), Event::InitDone];
-        let looks = listed.map(|event| (send(Ok(event)), store.is_filled()));
+        let looks = listed.map(|event| (changes_of(Ok(event)), store.is_filled()));
         assert_eq!(looks, [(0, false), (0, false), (1, true)]);
         assert!(store.get("a", "one").is_none(), "it went meanwhile");
     }
