@@ -134,8 +134,10 @@ part_fuzz() {
     CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --workspace --test fuzz -- --nocapture --test-threads 1
 }
 
+# TDSets that make their Deployments, alone; and all kinds of targets, beside the controllers of Kubernetes.
 part_bench() {
     make --no-print-directory bench
+    make --no-print-directory bench VARIANT=mixed CONTROLLERS=1
     make --no-print-directory bench-memory
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::stream::{BoxStream, StreamExt as _};
+use futures::stream::{BoxStream, Stream, StreamExt as _};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource, ResourceExt as _};
@@ -57,11 +57,21 @@ where
         same: fn(&Object, &Object) -> bool,
         group: fn(&Object) -> Option<&str>,
     ) -> (Self, BoxStream<'static, Arc<Object>>) {
+        let resource = api.resource_url().to_owned();
+        let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
+        Self::of_events(resource, events, same, group)
+    }
+
+    /// The same of the events of a watch of `resource`.
+    fn of_events(
+        resource: String,
+        events: impl Stream<Item = Result<Event<Object>, watcher::Error>> + Send + 'static,
+        same: fn(&Object, &Object) -> bool,
+        group: fn(&Object) -> Option<&str>,
+    ) -> (Self, BoxStream<'static, Arc<Object>>) {
         let state = Arc::new(Mutex::new(State::new(group)));
         let store = Self { state, filled: Arc::new(watch::Sender::new(false)) };
         let kept = store.clone();
-        let resource = api.resource_url().to_owned();
-        let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
         let mut outage = Outage::default();
         let changes = events.flat_map(move |event| {
             let changed = match event {
@@ -241,6 +251,9 @@ impl<Object> fmt::Debug for DiffingStore<Object> {
 mod tests {
     use std::cell::Cell;
 
+    use futures::FutureExt as _;
+    use futures::channel::mpsc;
+    use k8s_openapi::api::core::v1::ConfigMap;
     use serde_json::json;
 
     use super::*;
@@ -258,10 +271,44 @@ mod tests {
         assert!(!outage.lasts(after(91)));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn what_is_kept_is_of_an_earlier_time_where_the_watch_has_failed_for_more_than_a_minute() {
+        let (sender, events) = mpsc::unbounded();
+        let (store, mut changes) =
+            DiffingStore::of_events("configmaps".to_owned(), events, |one, other| one == other, |_| None);
+        let named = |name: &str| ConfigMap {
+            metadata: serde_json::from_value(json!({"name": name, "namespace": "a"})).unwrap(),
+            ..ConfigMap::default()
+        };
+        let mut changes_of = |event| {
+            sender.unbounded_send(event).unwrap();
+            std::iter::from_fn(|| changes.next().now_or_never().flatten()).count()
+        };
+        let fails = || Err(watcher::Error::NoResourceVersion);
+        let listed = [Event::Init, Event::InitApply(named("one")), Event::InitDone];
+        assert_eq!(listed.map(|event| changes_of(Ok(event))), [0, 1, 0]);
+        assert!(store.is_filled());
+        for (seconds, is_filled) in [(0, true), (30, true), (30, true), (30, false), (30, false)] {
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            assert_eq!((changes_of(fails()), store.is_filled()), (0, is_filled));
+        }
+        assert!(store.get("a", "one").is_some(), "it may be so still");
+        // The watch goes on from its last event.
+        assert_eq!((changes_of(Ok(Event::Apply(named("two")))), store.is_filled()), (1, true));
+        for _ in 0..4 {
+            tokio::time::advance(Duration::from_secs(30)).await;
+            changes_of(fails());
+        }
+        assert!(!store.is_filled());
+        // Or it begins again: a list is complete at its end, and no sooner.
+        let listed = [Event::Init, Event::InitApply(named("two")), Event::InitDone];
+        let looks = listed.map(|event| (changes_of(Ok(event)), store.is_filled()));
+        assert_eq!(looks, [(0, false), (0, false), (1, true)]);
+        assert!(store.get("a", "one").is_none(), "it went meanwhile");
+    }
+
     #[test]
     fn of_a_group_no_other_object_is_looked_at() {
-        use k8s_openapi::api::core::v1::ConfigMap;
-
         let store = DiffingStore::<ConfigMap> {
             state: Arc::new(Mutex::new(State::new(|object| {
                 object.data.as_ref()?.keys().next().map(String::as_str)

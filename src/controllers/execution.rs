@@ -16,10 +16,11 @@ use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Class, Error};
 use super::reconciler::{Execution, Reconciler};
+use super::status::Precondition;
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
 
-/// How often the status of an object is written whose labels and annotations another client writes meanwhile.
+/// How often the status of an object is written into which other clients write meanwhile.
 const STATUS_TRIES: usize = 5;
 
 impl<Kind: Reconciler> Execution<'_, Kind> {
@@ -171,8 +172,15 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             if error.class() != Class::Conflict || more.next().is_none() {
                 return Err(error);
             }
-            let Some(live) = self.same_but_for_metadata().await else { return Err(error) };
-            let again = status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager);
+            let again = match Kind::PRECONDITION {
+                Precondition::SameConditions => {
+                    let live = self.live().await.ok();
+                    live.and_then(|live| status::write_beside_others(&live, self.status, manager))
+                }
+                Precondition::Unchanged => self.same_but_for_metadata().await.and_then(|live| {
+                    status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager)
+                }),
+            };
             write = again.ok_or(error)?;
         }
     }

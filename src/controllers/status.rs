@@ -1,6 +1,7 @@
 //! The status of an object, written only where it has changed.
 //!
-//! Guarantees: only what differs is sent, as a merge patch (RFC 7386), and nothing where nothing differs.
+//! Guarantees: only what differs is sent, as a merge patch (RFC 7386), and nothing where nothing differs; a condition
+//! that another client writes meanwhile stays.
 //!
 //! Not applied by server-side apply: to apply, the API server has to make sense of the whole object, and answers 500
 //! for one that its schema does not fit, which is when there is most to say.
@@ -16,8 +17,9 @@ use super::manifest::{Manifest, Place};
 /// What the write of a status is conditional on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// The object has this uid.
-    SameObject,
+    /// The object has this uid, and its conditions, if they are written, are as they were read: a merge patch replaces the
+    /// whole list, in which others have theirs.
+    SameConditions,
     /// The object is as it was read: later reconciliations stand on what the status says.
     Unchanged,
 }
@@ -48,15 +50,48 @@ where
         return None;
     }
     let change = change(&json!(before), &json!(after))?;
-    let metadata = match precondition {
-        Precondition::SameObject => json!({"uid": object.uid}),
-        Precondition::Unchanged => json!({"uid": object.uid, "resourceVersion": object.resource_version}),
-    };
+    let mut metadata = json!({"uid": object.uid});
+    if precondition == Precondition::Unchanged || change.get("conditions").is_some() {
+        metadata["resourceVersion"] = json!(object.resource_version);
+    }
     let object = Manifest {
         place: Place::of_metadata::<K>(object),
         object: json!({"metadata": metadata, "status": change}),
     };
     Some(ApiWrite::Status { manifest: object, manager })
+}
+
+/// The same write for the object `live`, in whose status others have written conditions meanwhile: these stay.
+pub fn write_beside_others<K, Status>(
+    live: &K,
+    status: &Change<Status>,
+    manager: &'static str,
+) -> Option<ApiWrite>
+where
+    K: Resource<DynamicType = ()> + Serialize,
+    Status: Serialize + PartialEq,
+{
+    let mut write = write::<K, _>(live.meta(), status, Precondition::SameConditions, manager)?;
+    if let ApiWrite::Status { manifest, .. } = &mut write
+        && let Some(conditions) = manifest.object.pointer_mut("/status/conditions")
+    {
+        let [before, after, live] = [json!(status.before), json!(status.after), json!(live)["status"].take()];
+        *conditions = with_changes(&live["conditions"], &before["conditions"], &after["conditions"]);
+    }
+    Some(write)
+}
+
+/// The conditions `live`, with those in it that are otherwise in `after` than in `before`.
+fn with_changes(live: &Value, before: &Value, after: &Value) -> Value {
+    let all = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let (mut conditions, before) = (all(live), all(before));
+    for condition in all(after).into_iter().filter(|condition| !before.contains(condition)) {
+        match conditions.iter_mut().find(|known| known["type"] == condition["type"]) {
+            Some(known) => *known = condition,
+            None => conditions.push(condition),
+        }
+    }
+    Value::Array(conditions)
 }
 
 /// What has to be merged into `before` to make it `after`; nothing where they are the same. Neither has a null in it.
@@ -92,5 +127,25 @@ mod tests {
             }
             assert_eq!(merged, after);
         }
+    }
+
+    #[test]
+    fn a_condition_that_another_client_writes_meanwhile_stays() {
+        let condition = |about: &str, status: &str| json!({"type": about, "status": status});
+        let before =
+            json!([condition("Ready", "False"), condition("Gone", "True"), condition("Theirs", "False")]);
+        let mut after = before.clone();
+        after[0] = condition("Ready", "True");
+        after.as_array_mut().unwrap().push(condition("Progressing", "False"));
+        let live =
+            json!([condition("Theirs", "True"), condition("Ready", "False"), condition("Audited", "True")]);
+        let expected = json!([
+            condition("Theirs", "True"),
+            condition("Ready", "True"),
+            condition("Audited", "True"),
+            condition("Progressing", "False"),
+        ]);
+        assert_eq!(with_changes(&live, &before, &after), expected);
+        assert_eq!(with_changes(&Value::Null, &Value::Null, &after), after);
     }
 }

@@ -88,6 +88,7 @@ const MODULES: &[Module] = &[
     beside("tdset", tdset::alone::TESTS, CLOCKS),
     beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
     beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
+    beside("tdset::refusals", tdset::refusals::ON_CLOCKS, CLOCKS),
     beside("audited", audited::TESTS, OLDEST),
     beside("policies", policies::ON_CLOCKS, CLOCKS),
     beside("tdset::crashing_operator", tdset::crashing_operator::TESTS, CLOCKS),

@@ -13,6 +13,7 @@
 
 mod command_line;
 mod monitoring;
+mod other_tools;
 mod rights;
 mod same;
 mod schemas;

@@ -54,7 +54,7 @@ fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
     let object = shop("shop");
     namespace.apply(&object);
     until_scheduled(&namespace, 1);
-    let is_in_time = crosses(&namespace, object, seconds, &[("rush", 3), ("night", 0)], |count| {
+    let is_in_time = crosses(&namespace, object, seconds, &[("rush", 3), ("night", 0)], |count, _| {
         until_scheduled(&namespace, count);
     });
     if is_in_time {
@@ -70,20 +70,21 @@ fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
 }
 
 /// Crosses boundaries of the TDSet `object`, one after the other: each is set when what was before it is there, and
-/// `until` waits for what it asks for. False where one had passed before the operator knew of it: then it was none.
+/// `until` waits for what it asks for, and has when that was. False where one had passed before the operator knew of it:
+/// then it was none.
 fn crosses(
     namespace: &Namespace<'_>,
     mut object: Value,
     seconds: i64,
     boundaries: &[(&str, usize)],
-    until: impl Fn(usize),
+    until: impl Fn(usize, Timestamp),
 ) -> bool {
     let mut exceptions = Vec::<Value>::new();
     let tdset = format!("tdset/{}", object["metadata"]["name"].as_str().expect("a name"));
     for (name, replicas) in boundaries {
         let begin = clock::now() + SignedDuration::from_secs(seconds);
-        let hour = [begin, begin + SignedDuration::from_hours(1)]
-            .map(|time| Timestamp::from_second(time.as_second()).expect("a time").to_string());
+        let begin = Timestamp::from_second(begin.as_second()).expect("a time");
+        let hour = [begin, begin + SignedDuration::from_hours(1)].map(|time| time.to_string());
         if let Some(last) = exceptions.last_mut() {
             last["between"]["end"] = json!(hour[0]);
         }
@@ -103,13 +104,24 @@ fn crosses(
         if clock::now() >= begin {
             return false;
         }
-        until(*replicas);
+        until(*replicas, begin);
         println!("{name}: {replicas} Pods {:#} after it began", clock::now().duration_since(begin));
     }
     true
 }
 
-/// A workload with an autoscaler has no Pods at night, and has them again when the day begins.
+/// In which a workload that slept is back.
+const FIRST_MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// When the last Pod of a TDSet became ready, as the API server has it; none where it has no Pod.
+fn last_ready(namespace: &Namespace<'_>, name: &str) -> Option<Timestamp> {
+    let pods = namespace.list("pods", &format!("app.kubernetes.io/instance={name}"));
+    let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+    let times = living.map(|pod| condition(pod, "Ready")["lastTransitionTime"].clone());
+    times.map(|time| time.as_str().and_then(|time| time.parse().ok()).expect("a time")).max()
+}
+
+/// A workload with an autoscaler has no Pods at night, and has them again before the first minute of the day is over.
 fn a_workload_sleeps_beside_its_autoscaler(bed: &Bed, way: Way) {
     bed.deployed(way);
     let is_in_time = |seconds: &i64| sleeps_and_wakes(bed, *seconds);
@@ -134,13 +146,18 @@ fn sleeps_and_wakes(bed: &Bed, seconds: i64) -> bool {
             "autoscaler": {"kind": "HorizontalPodAutoscaler", "name": "web"}}});
     namespace.apply(&object);
     until_ready(&namespace, "web", 2);
-    let until = |count: usize| {
+    let until = |count: usize, begin: Timestamp| {
         until_ready(&namespace, "web", count);
         namespace.until("tdset/web", |web| {
             let ready = condition(web, "Ready");
             let is_so = ready["reason"] == "AsScheduled" && web["status"]["scheduledReplicas"] == count;
             if is_so { Ok(()) } else { Err(web["status"].to_string()) }
         });
+        if let Some(last) = last_ready(&namespace, "web") {
+            let after = last.duration_since(begin);
+            println!("figure: all Pods of a workload that slept were ready {after:#} after its window began");
+            assert!(after <= FIRST_MINUTE, "the last Pod was ready {after:#} after the window began");
+        }
     };
     let is_in_time = crosses(&namespace, object, seconds, &[("night", 0), ("day", 2)], until);
     if is_in_time {

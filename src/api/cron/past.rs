@@ -11,16 +11,15 @@ use crate::api::time_zone;
 const DAYS: usize = 366 * 13;
 
 impl Schedule {
-    /// The last times at which it was due, by the clocks of `zone`, the latest first, each once and none after `now`.
-    /// Times that the clocks skipped count when they went on, which is one time; one that they repeated, once.
+    /// The last times at which it was due, by the clocks of `zone`, the latest first, none after `now`. At a time that the
+    /// clocks skipped it was not, since a CronJob does not run then; one that they repeated counts once.
     #[must_use]
     pub fn past(&self, zone: &TimeZone, now: Timestamp, count: usize) -> Vec<Timestamp> {
         // Clocks that go back over midnight show yesterday again.
         let today = time_zone::reached(zone, now).date();
         let days = std::iter::successors(Some(today), |day| day.yesterday().ok()).take(DAYS);
         let due = days.filter(|day| self.is_due_on(*day)).flat_map(|day| self.times(zone, day));
-        let mut known = None;
-        due.filter(|time| *time <= now && known.replace(*time) != Some(*time)).take(count).collect()
+        due.filter(|time| *time <= now).take(count).collect()
     }
 
     fn is_due_on(&self, day: Date) -> bool {
@@ -29,12 +28,14 @@ impl Schedule {
         self.matches_date(number(day.month()), number(day.day()), weekday)
     }
 
-    /// The times of a day, the latest first; what the clocks skipped is there several times.
+    /// The times of a day, the latest first.
     fn times(&self, zone: &TimeZone, day: Date) -> impl Iterator<Item = Timestamp> {
         let due = (0..MINUTES_OF_DAY).rev().filter(|minute| self.matches_time(minute / 60, minute % 60));
         due.filter_map(move |minute| {
             let (hour, minute) = (i8::try_from(minute / 60).ok()?, i8::try_from(minute % 60).ok()?);
-            Some(time_zone::resolve(zone, day.at(hour, minute, 0, 0)))
+            let local = day.at(hour, minute, 0, 0);
+            let time = time_zone::resolve(zone, local);
+            (zone.to_datetime(time) == local).then_some(time)
         })
     }
 }
@@ -78,22 +79,22 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_that_the_clocks_skip_or_repeat_counts_once() {
+    fn an_hour_that_the_clocks_skip_does_not_count_and_one_that_they_repeat_counts_once() {
         let skipped = past("30 2 * * *", "Europe/Berlin", "2026-03-29T12:00:00Z");
-        assert_eq!(skipped, ["2026-03-29T01:00:00Z", "2026-03-28T01:30:00Z"]);
+        assert_eq!(skipped, ["2026-03-28T01:30:00Z", "2026-03-27T01:30:00Z"]);
         let repeated = past("30 2 * * *", "Europe/Berlin", "2026-10-25T12:00:00Z");
         assert_eq!(repeated, ["2026-10-25T00:30:00Z", "2026-10-24T00:30:00Z"]);
     }
 
     #[test]
-    fn what_the_clocks_skip_or_show_again_comes_in_order_and_not_twice() {
+    fn what_the_clocks_show_around_a_change_comes_in_order_and_not_twice() {
         let half_an_hour = past("*/10 1,2 * * *", "Australia/Lord_Howe", "2026-10-03T15:35:00Z");
         assert_eq!(half_an_hour, ["2026-10-03T15:30:00Z", "2026-10-03T15:20:00Z"]);
         let an_hour = past("30 2,3 * * *", "Europe/Berlin", "2026-03-29T12:00:00Z");
-        assert_eq!(an_hour, ["2026-03-29T01:30:00Z", "2026-03-29T01:00:00Z"]);
+        assert_eq!(an_hour, ["2026-03-29T01:30:00Z", "2026-03-28T02:30:00Z"]);
         let midnight = past("0 0 * * *", "America/St_Johns", "1993-10-31T02:31:00Z");
         assert_eq!(midnight, ["1993-10-31T02:30:00Z", "1993-10-30T02:30:00Z"]);
         let a_date = past("0 6,12 * * *", "Pacific/Apia", "2011-12-30T12:00:00Z");
-        assert_eq!(a_date, ["2011-12-30T10:00:00Z", "2011-12-29T22:00:00Z"]);
+        assert_eq!(a_date, ["2011-12-29T22:00:00Z", "2011-12-29T16:00:00Z"]);
     }
 }

@@ -50,6 +50,13 @@ fn adds_finalizer(step: &ApiWrite) -> bool {
     finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
 
+/// Whether the step gives a HorizontalPodAutoscaler the lower bound 0.
+#[must_use]
+pub fn bounds_by_zero(step: &ApiWrite) -> bool {
+    let ApiWrite::Merge(merge) = step else { return false };
+    merge.manifest.object.pointer("/spec/minReplicas") == Some(&Value::from(0))
+}
+
 /// Those around the write of a status.
 pub const STATUS_POINTS: FailPoints = fail_points!("tdset.write-status");
 

@@ -108,7 +108,7 @@ impl Reconciler for Operator {
     const FINALIZER: &'static str = FINALIZER;
     const KEEPS_UNDECODABLE: bool = false;
     const IS_READ_LIVE: bool = false;
-    const PRECONDITION: Precondition = Precondition::SameObject;
+    const PRECONDITION: Precondition = Precondition::SameConditions;
     const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
@@ -274,11 +274,15 @@ impl Reconciler for Operator {
         action: &Action,
         done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
-        if let Ok(done) = done
-            && actions::writes_count(action.name())
-        {
-            let versions = (action.0.seen(), done.resource_version.as_deref());
-            state.recall.wrote_count(execution.plan, versions, execution.seen.now);
+        match done {
+            Ok(done) if actions::writes_count(action.name()) => {
+                let versions = (action.0.seen(), done.resource_version.as_deref());
+                state.recall.wrote_count(execution.plan, versions, execution.seen.now);
+            }
+            Err(failure) if failure.is_permanent() && actions::bounds_by_zero(&action.0) => {
+                state.recall.is_zero_refused = true;
+            }
+            Ok(_) | Err(_) => {}
         }
         None
     }

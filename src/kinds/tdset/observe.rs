@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
-use super::kept::{Kept, ObjectState};
+use super::kept::ObjectState;
 use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
@@ -47,7 +47,7 @@ pub async fn parts(
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(known);
     }
-    match read(operator, spec, kept, &known).await {
+    match read(operator, spec, state, &known).await {
         Ok(observed) => Ok(observed),
         Err(error) if is_lasting || error.class() == Class::Permanent => {
             let blocker = Blocker::ready(Reason::TargetNotReadable, error.said());
@@ -58,7 +58,12 @@ pub async fn parts(
 }
 
 /// What is there, beside what is known.
-async fn read(operator: &Operator, spec: &Spec, kept: &Kept, known: &Observed) -> Result<Observed, Error> {
+async fn read(
+    operator: &Operator,
+    spec: &Spec,
+    ObjectState { recall, kept }: &ObjectState,
+    known: &Observed,
+) -> Result<Observed, Error> {
     let (uid, namespace, name) = (spec.uid(), spec.namespace(), spec.name());
     operator.targets.begins(uid);
     let status = &known.status;
@@ -88,7 +93,7 @@ async fn read(operator: &Operator, spec: &Spec, kept: &Kept, known: &Observed) -
     };
     let (dates, unread) = dates(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
-    let autoscaler = autoscaler(operator, spec).await?;
+    let autoscaler = autoscaler(operator, spec, recall).await?;
     operator.targets.ends(uid);
     Ok(Observed {
         target,
@@ -121,13 +126,18 @@ fn watch_foreign(
 }
 
 /// The autoscaler of the spec.
-async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Arc<Bounds>, Blocker>>, Error> {
+async fn autoscaler(
+    operator: &Operator,
+    spec: &Spec,
+    recall: &ReconcileState,
+) -> Result<Option<Result<Arc<Bounds>, Blocker>>, Error> {
     let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return Ok(None) };
     let found = match kind {
         AutoscalerKind::HorizontalPodAutoscaler => {
             let found = operator.autoscalers.get(spec.namespace(), name);
             let mut bounds = found.as_deref().map(Bounds::of);
-            if let Some(bounds) = bounds.as_mut().filter(|bounds| !bounds.goes_to_zero) {
+            let may_go = |bounds: &&mut Bounds| !bounds.goes_to_zero && !recall.is_zero_refused;
+            if let Some(bounds) = bounds.as_mut().filter(may_go) {
                 let measures_none = found.as_deref().is_some_and(Bounds::measures_none);
                 bounds.goes_to_zero = measures_none && scales_to_zero(operator).await?;
             }
@@ -155,7 +165,7 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
 }
 
 /// The version from which on the API server takes a lower bound of 0, unless that is switched off (feature gate
-/// HPAScaleToZero).
+/// HPAScaleToZero): then it refuses the first one that a TDSet asks for.
 const SCALES_TO_ZERO: (u32, u32) = (1, 37);
 
 /// Whether the API server takes a lower bound of 0.

@@ -44,6 +44,8 @@ pub struct ReconcileState {
     is_fresh: bool,
     /// Counts that were taken back lately.
     pub reverts: Reverts,
+    /// Whether the API server has refused its autoscaler the lower bound 0.
+    pub is_zero_refused: bool,
     /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }
@@ -161,11 +163,12 @@ impl ReconcileState {
         }
     }
 
-    /// The status that was written last, where it is newer than an object of that resource version.
+    /// The status that was written last, where it is newer than an object of that resource version. The object itself says
+    /// more: conditions of others that were written into it meanwhile.
     #[must_use]
     pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
         let (version, status) = self.said.as_ref()?;
-        (number(Some(version)) >= number(resource_version)).then_some(status)
+        (number(Some(version)) > number(resource_version)).then_some(status)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
 use kit::bed::{Bed, Namespace};
+use kit::examples::in_page;
 use kit::objects::Ask;
 use kit::operator::Fate;
 use serde_json::{Value, json};
 
+use super::refusals::Refusal;
 use super::watched::Counts;
 use super::{for_workload, foreign, label, message, owners_of_count, patch, scale, tdset, until_condition};
 use crate::Test;
@@ -24,6 +26,10 @@ pub const TESTS: &[Test] = &[
     (
         "an_autoscaler_goes_to_none_each_night_by_its_bounds",
         an_autoscaler_goes_to_none_each_night_by_its_bounds,
+    ),
+    (
+        "a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none",
+        a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none,
     ),
     ("an_upper_bound_that_is_fought_over_is_named", an_upper_bound_that_is_fought_over_is_named),
 ];
@@ -190,16 +196,44 @@ fn stated_bounds_are_left_behind(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(8)));
 }
 
-fn an_autoscaler_goes_to_none_each_night_by_its_bounds(bed: &Bed) {
-    let namespace = bed.namespace();
-    let counts = Counts::of(&namespace, "deployments", "web");
-    foreign(&namespace, "web", 3);
+/// An autoscaler with a metric with which it may go to 0.
+fn autoscaler_by_queue(namespace: &Namespace) {
     let metric = json!({"type": "External", "external": {
         "metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}});
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     namespace.create(&json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web"},
         "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 9, "metrics": [metric]}}));
+}
+
+/// As where the feature gate HPAScaleToZero is switched off.
+fn a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none(bed: &Bed) {
+    let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 3);
+    autoscaler_by_queue(&namespace);
+    let hpa = namespace.path("hpa/web") + "?dryRun=All";
+    let (group, hpas) = ("autoscaling", "horizontalpodautoscalers");
+    let refusal = Refusal::by_policy(&namespace, group, hpas, "object.spec.minReplicas > 0")
+        .until_refused(422, || Ask::patch(&*hpa, json!({"spec": {"minReplicas": 0}})));
+    let fields = json!({"defaultReplicas": 0, "autoscaler": {"name": "web"}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    counts.until(&[3, 0]);
+    for (asked, seen) in [(4, &[3, 0, 4][..]), (0, &[3, 0, 4, 0])] {
+        patch(&namespace, "hours", &json!({"defaultReplicas": asked}));
+        counts.until(seen);
+    }
+    assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));
+    let notes = super::notes(&namespace, "hours", "CountRefused");
+    assert!(notes.len() == 1 && notes[0].contains("Invalid (422)"), "the first night alone: {notes:?}");
+    refusal.lift();
+}
+
+fn an_autoscaler_goes_to_none_each_night_by_its_bounds(bed: &Bed) {
+    let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 3);
+    autoscaler_by_queue(&namespace);
     let fields = json!({"defaultReplicas": 0, "autoscaler": {"name": "web"}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     // A night, a day, and another night. The length of the queue is unknown, so the autoscaler itself does nothing at
@@ -235,19 +269,22 @@ fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(7)));
 }
 
-/// The kind of KEDA, as far as bounds go.
+/// The kind of KEDA 2, as far as bounds go: with the types and the required fields of KEDA's own definition.
 fn define_scaled_objects(bed: &Bed) {
     let count = json!({"type": "integer", "format": "int32"});
     let text = json!({"type": "string"});
     // KEDA's own webhook asks for that.
     let rule = "!has(self.idleReplicaCount) || self.idleReplicaCount < self.minReplicaCount";
     let rules = json!([{"rule": rule, "message": "idleReplicaCount must be less than minReplicaCount"}]);
-    let spec = json!({"type": "object", "required": ["scaleTargetRef"], "x-kubernetes-validations": rules,
+    let texts = json!({"type": "object", "additionalProperties": text});
+    let trigger = json!({"type": "object", "required": ["metadata", "type"],
+        "properties": {"type": text, "name": text, "metadata": texts}});
+    let spec = json!({"type": "object", "required": ["scaleTargetRef", "triggers"], "x-kubernetes-validations": rules,
         "properties": {
         "scaleTargetRef": {"type": "object", "required": ["name"],
             "properties": {"apiVersion": text, "kind": text, "name": text}},
         "minReplicaCount": count, "maxReplicaCount": count, "idleReplicaCount": count,
-        "triggers": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        "triggers": {"type": "array", "items": trigger},
     }});
     let schema = json!({"type": "object", "properties": {"spec": spec}});
     let version = json!({"name": "v1alpha1", "served": true, "storage": true,
@@ -260,6 +297,28 @@ fn define_scaled_objects(bed: &Bed) {
     bed.until_established("scaledobjects.keda.sh");
 }
 
+fn scaled_object(name: &str, triggers: &Value) -> Value {
+    json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": name},
+        "spec": {"scaleTargetRef": {"name": name}, "minReplicaCount": 1, "triggers": triggers}})
+}
+
+/// The TDSet that the page about other tools shows.
+fn the_page_gives_a_scaled_object_its_bounds(bed: &Bed, triggers: &Value) {
+    let namespace = bed.namespace();
+    let page = in_page("tdset-other-tools.md", "KEDA");
+    foreign(&namespace, "worker", 3);
+    namespace.create(&scaled_object("worker", triggers));
+    namespace.create(&tdset("worker", &page[0]["spec"]));
+    let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", namespace.name);
+    bed.objects.follow(&path, "worker", |found| {
+        let found = found.map(|found| (&found["spec"]["minReplicaCount"], &found["spec"]["maxReplicaCount"]));
+        // At night, or in the window.
+        let is_so = [(0, 10), (2, 40)].iter().any(|(min, max)| found == Some((&json!(min), &json!(max))));
+        if is_so { Ok(()) } else { Err(format!("it is {found:?}")) }
+    });
+    assert_eq!(namespace.get("deployment", "worker")["spec"]["replicas"], 3);
+}
+
 fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 3);
@@ -268,17 +327,15 @@ fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
     assert!(message(&object, "Ready").contains("is KEDA installed?"), "{object}");
     define_scaled_objects(bed);
-    namespace.create(
-        &json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"},
-        "spec": {"scaleTargetRef": {"name": "web"}, "minReplicaCount": 1, "triggers": [{"type": "cron"}]}}),
-    );
+    let triggers = json!([{"type": "redis", "metadata": {"address": "redis:6379", "listLength": "10"}}]);
+    namespace.create(&scaled_object("web", &triggers));
     let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", namespace.name);
     let until = |min: u32| {
         bed.objects.follow(&path, "web", |found| {
             let found = found.map(|found| &found["spec"]);
             let is_so = found.is_some_and(|spec| {
                 (&spec["minReplicaCount"], &spec["maxReplicaCount"], &spec["triggers"])
-                    == (&json!(min), &json!(20), &json!([{"type": "cron"}]))
+                    == (&json!(min), &json!(20), &triggers)
             });
             if is_so { Ok(()) } else { Err(format!("it is {found:?}")) }
         });
@@ -315,4 +372,5 @@ fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     );
     let object = until_condition(&namespace, "hours", "Conflict", "True", "ControlledByOther");
     assert!(message(&object, "Conflict").contains("is controlled by ScaledObject web"), "{object}");
+    the_page_gives_a_scaled_object_its_bounds(bed, &triggers);
 }

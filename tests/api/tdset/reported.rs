@@ -3,8 +3,9 @@
 use kit::bed::Bed;
 use kit::objects::{Ask, http_get, path_of};
 use kit::wait::eventually;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::refusals::Refusal;
 use super::{notes, patch, tdset};
 use crate::Test;
 use crate::site::problems;
@@ -12,6 +13,7 @@ use crate::site::problems;
 pub const TESTS: &[Test] = &[
     ("actions_are_counted", actions_are_counted),
     ("a_status_that_is_refused_is_an_event", a_status_that_is_refused_is_an_event),
+    ("conditions_of_another_client_stay", conditions_of_another_client_stay),
 ];
 
 fn actions_are_counted(bed: &Bed) {
@@ -26,33 +28,14 @@ fn actions_are_counted(bed: &Bed) {
     assert!(counted.is_some_and(|count| count > 0), "{actions:#?}");
 }
 
-const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-
 /// A status that cannot be written says nothing: an event does, once, and a series while it is so.
 fn a_status_that_is_refused_is_an_event(bed: &Bed) {
     let namespace = bed.namespace();
     namespace.create(&tdset("held", &json!({})));
     namespace.until("tdset/held", "{.status.observedGeneration}", "1");
-    let name = format!("{}-status", namespace.name);
-    let about = |kind: &str, spec: Value| {
-        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
-            "spec": spec})
-    };
-    let here = json!({"matchLabels": {"kubernetes.io/metadata.name": namespace.name}});
-    let rules = json!([{"apiGroups": ["gatehouse.dev"], "apiVersions": ["*"], "operations": ["UPDATE"],
-        "resources": ["tdsets/status"]}]);
-    let policy = json!({"failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": rules, "namespaceSelector": here},
-        "validations": [{"expression": "false", "message": "no status here"}]});
-    bed.objects.must(Ask::post(POLICIES, about("ValidatingAdmissionPolicy", policy)));
-    let binding = json!({"policyName": name, "validationActions": ["Deny"]});
-    bed.objects.must(Ask::post(BINDINGS, about("ValidatingAdmissionPolicyBinding", binding)));
     let status = format!("{}/held/status?dryRun=All", path_of("tdsets", &namespace.name));
-    eventually(|| match bed.objects.one(Ask::patch(&*status, json!({"status": {"replicas": 4}}))) {
-        Err(refusal) if refusal.message.contains("no status here") => Ok(()),
-        other => Err(format!("{other:?}")),
-    });
+    let refusal = Refusal::by_policy(&namespace, "gatehouse.dev", "tdsets/status", "false")
+        .until_refused(422, || Ask::patch(&*status, json!({"status": {"replicas": 4}})));
     patch(&namespace, "held", &json!({"defaultReplicas": 3}));
     eventually(|| match notes(&namespace, "held", "StatusUpdateFailed").as_slice() {
         [] => Err("no event".to_owned()),
@@ -64,9 +47,50 @@ fn a_status_that_is_refused_is_an_event(bed: &Bed) {
     let shown = || bed.gate(|gate| problems(&http_get(gate.health, "/metrics"), &namespace.name));
     let refused = ("TDSet".to_owned(), "held".to_owned(), "StatusUpdateFailed".to_owned());
     eventually(|| if shown() == [refused.clone()].into() { Ok(()) } else { Err(format!("{:?}", shown())) });
-    bed.objects.must(Ask::delete(format!("{BINDINGS}/{name}")));
-    bed.objects.must(Ask::delete(format!("{POLICIES}/{name}")));
+    refusal.lift();
     namespace.until("tdset/held", "{.status.observedGeneration}", "2");
     assert_eq!(notes(&namespace, "held", "StatusUpdateFailed").len(), 1, "it is reported once");
     eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
+}
+
+/// Changes of a spec while another client writes its condition.
+const EDITS: usize = 30;
+
+/// Another client has a condition in the status, and writes it again and again: also between the operator's look at the
+/// status and its write.
+fn conditions_of_another_client_stay(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.create(&tdset("audited", &json!({})));
+    namespace.until("tdset/audited", "{.status.observedGeneration}", "1");
+    let status = format!("{}/audited/status", path_of("tdsets", &namespace.name));
+    let mut written = 0;
+    // The next number, into the object as it is. It has the last one.
+    let mut write = || loop {
+        let object = bed.objects.at(&status);
+        let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let known = conditions.iter().position(|one| one["type"] == "Audited");
+        let number = known.map_or("0", |known| conditions[known]["message"].as_str().unwrap_or_default());
+        assert_eq!(number, written.to_string(), "what was written last: {object}");
+        let condition = json!({"type": "Audited", "status": "True", "reason": "Counted",
+            "message": (written + 1).to_string(), "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        match known {
+            Some(known) => conditions[known] = condition,
+            None => conditions.push(condition),
+        }
+        let version = &object["metadata"]["resourceVersion"];
+        let body = json!({"metadata": {"resourceVersion": version}, "status": {"conditions": conditions}});
+        match bed.objects.one(Ask::patch(&*status, body)) {
+            Ok(object) => {
+                written += 1;
+                return object;
+            }
+            Err(refusal) => assert_eq!(refusal.code, 409, "{}", refusal.message),
+        }
+    };
+    for edit in 0..EDITS {
+        patch(&namespace, "audited", &json!({"defaultReplicas": edit % 3 + 2}));
+        let generation = namespace.get("tdset", "audited")["metadata"]["generation"].clone();
+        while write()["status"]["observedGeneration"] != generation {}
+    }
+    write();
 }

@@ -28,3 +28,13 @@ pub fn smallest(kind: &dyn Kind, version: Version) -> Value {
         kind.lens().convert(hub.clone(), Version::V1, version)
     })
 }
+
+/// The YAML that a page below `docs/` shows in the section of that heading, block by block.
+#[must_use]
+pub fn in_page(page: &str, heading: &str) -> Vec<Value> {
+    let text = fs::read_to_string(root().join("docs").join(page)).expect("the page");
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).expect("the section");
+    let section = section.split("\n## ").next().expect("the section");
+    let blocks = section.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next());
+    blocks.map(|block| serde_saphyr::from_str(block).expect("YAML")).collect()
+}

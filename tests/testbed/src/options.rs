@@ -29,6 +29,8 @@ pub struct Options {
     pub assets: Option<PathBuf>,
     /// More flags for kube-apiserver, after the testbed's own.
     pub api_server_flags: Vec<String>,
+    /// More flags for kube-controller-manager, after the testbed's own.
+    pub controller_manager_flags: Vec<String>,
     /// More flags for etcd, after the testbed's own.
     pub etcd_flags: Vec<String>,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
             existing: None,
             assets: None,
             api_server_flags: Vec::new(),
+            controller_manager_flags: Vec::new(),
             etcd_flags: Vec::new(),
         }
     }

@@ -38,6 +38,7 @@ pub(crate) struct Plan {
     audit_log: Option<PathBuf>,
     etcd_flags: Vec<String>,
     api_server_flags: Vec<String>,
+    controller_manager_flags: Vec<String>,
 }
 
 impl Plan {
@@ -75,6 +76,7 @@ impl Plan {
             audit_log,
             etcd_flags: options.etcd_flags.clone(),
             api_server_flags: options.api_server_flags.clone(),
+            controller_manager_flags: options.controller_manager_flags.clone(),
         })
     }
 
@@ -263,6 +265,7 @@ impl Plan {
                 ("cluster-signing-key-file", &credentials.ca_key),
             ],
         );
+        command.args(&self.controller_manager_flags);
         Ok(Some(command))
     }
 }

@@ -53,7 +53,7 @@ fn plan_with(tdset: &TDSet, faults: Vec<FieldError>, observed: &Observed) -> Pla
     let Plan { actions, transition, status, events, conflict, reverted, due, wake, .. } =
         super::plan(&Spec::resolve(tdset, faults), observed);
     let change = Change { before: observed.status.clone(), after: status.clone() };
-    let write = write::<TDSet, _>(&tdset.metadata, &change, Precondition::SameObject, MANAGER);
+    let write = write::<TDSet, _>(&tdset.metadata, &change, Precondition::SameConditions, MANAGER);
     Planned {
         work: actions.into_iter().map(|action| action.0).collect(),
         report: events.into_iter().map(ApiWrite::Event).chain(write).collect(),

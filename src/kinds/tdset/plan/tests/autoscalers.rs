@@ -6,7 +6,7 @@ use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::observation::{Bounds, Contest, Controller, FieldOwner};
 
 /// Bounds of a HorizontalPodAutoscaler.
-fn hpa(min: i32, max: i32) -> Bounds {
+pub(super) fn hpa(min: i32, max: i32) -> Bounds {
     let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     let metadata = json!({"name": "web", "namespace": "default", "uid": "h", "resourceVersion": "7"});
     let spec = json!({"scaleTargetRef": reference, "minReplicas": min, "maxReplicas": max});
@@ -28,7 +28,7 @@ fn scaled_object(spec: &Value) -> Bounds {
 }
 
 /// One with these bounds, and that count of the workload.
-fn cluster(now: &str, bounds: Bounds, count: i32) -> Cluster {
+pub(super) fn beside(now: &str, bounds: Bounds, count: i32) -> Cluster {
     let mut cluster = Cluster::empty(now);
     cluster.scale(count, Writer::Ours);
     cluster.0.autoscaler = Some(Ok(Arc::new(bounds)));
@@ -85,7 +85,7 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
 #[test]
 fn an_upper_bound_that_is_no_longer_asked_for_stays_and_the_lower_one_follows() {
     let both = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
-    let mut cluster = cluster(EARLY, hpa(1, 10), 5);
+    let mut cluster = beside(EARLY, hpa(1, 10), 5);
     rest(&mut cluster, &both);
     assert_eq!(bounds(&cluster), (2, 30));
     let least = web(&json!({"autoscaler": {"name": "web"}}));
@@ -100,7 +100,7 @@ fn an_upper_bound_that_is_no_longer_asked_for_stays_and_the_lower_one_follows() 
 #[test]
 fn a_declared_ceiling_holds() {
     let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 4}}));
-    let mut cluster = cluster(OPENING, hpa(1, 10), 5);
+    let mut cluster = beside(OPENING, hpa(1, 10), 5);
     let told = rest(&mut cluster, &tdset);
     assert_eq!(bounds(&cluster), (4, 4), "six are scheduled");
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
@@ -115,7 +115,7 @@ fn nights() -> TDSet {
 #[test]
 fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
     let nights = nights();
-    let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+    let mut cluster = beside(EARLY, hpa(3, 10), 5);
     assert_eq!(verbs(&cluster.pass(&nights).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
     let told = rest(&mut cluster, &nights);
     assert_eq!((has(&cluster), bounds(&cluster)), (0, (3, 10)), "the autoscaler rests, as it is");
@@ -155,7 +155,7 @@ fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none()
 #[test]
 fn a_day_that_ends_before_it_was_reported_does_not_end_in_silence() {
     let nights = nights();
-    let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+    let mut cluster = beside(EARLY, hpa(3, 10), 5);
     rest(&mut cluster, &nights);
     let mut cluster = cluster.at(OPENING);
     cluster.pass(&nights);
@@ -171,7 +171,7 @@ fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
         let mut object = json!(nights());
         object["spec"]["manualScalePolicy"] = policy.into();
         let tdset = serde_json::from_value(object).unwrap();
-        let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+        let mut cluster = beside(EARLY, hpa(3, 10), 5);
         rest(&mut cluster, &tdset);
         cluster.scale(4, kubectl());
         cluster.pass(&tdset);
@@ -194,7 +194,7 @@ fn an_autoscaler_that_goes_to_none_by_itself_has_its_bounds_alone() {
     for (tdset, found) in
         [(nights(), gate), (serde_json::from_value(object).unwrap(), scaled_object(&target))]
     {
-        let mut cluster = cluster(EARLY, found, 5);
+        let mut cluster = beside(EARLY, found, 5);
         let told = rest(&mut cluster, &tdset);
         assert_eq!((has(&cluster), bounds(&cluster).0), (5, 0));
         assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
@@ -204,7 +204,7 @@ fn an_autoscaler_that_goes_to_none_by_itself_has_its_bounds_alone() {
 #[test]
 fn an_autoscaler_that_goes_to_none_by_itself_does_so_each_night() {
     let nights = nights();
-    let mut cluster = cluster(EARLY, hpa(0, 10), 5);
+    let mut cluster = beside(EARLY, hpa(0, 10), 5);
     for (now, count) in [(EARLY, 0), (OPENING, 6), (CLOSING, 0), ("2026-03-03T07:00:00Z", 6)] {
         cluster = cluster.at(now);
         let told = rest(&mut cluster, &nights);
@@ -220,7 +220,7 @@ fn an_autoscaler_that_goes_to_none_by_itself_does_so_each_night() {
 #[test]
 fn an_upper_bound_that_another_client_writes_is_taken_back_and_reported() {
     let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
-    let mut cluster = cluster(EARLY, hpa(2, 30), 5);
+    let mut cluster = beside(EARLY, hpa(2, 30), 5);
     rest(&mut cluster, &tdset);
     cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
     let planned = cluster.pass(&tdset);
@@ -246,7 +246,7 @@ fn an_upper_bound_that_another_client_writes_is_taken_back_and_reported() {
 #[test]
 fn bounds_of_which_one_is_another_are_not_as_scheduled() {
     let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
-    let mut cluster = cluster(EARLY, hpa(2, 30), 5);
+    let mut cluster = beside(EARLY, hpa(2, 30), 5);
     rest(&mut cluster, &tdset);
     cluster.bound(|found| found.written_max = Some(10), "kubectl-edit");
     assert_eq!(condition(&cluster.pass(&tdset).status, ConditionType::Ready).1, "PodsNotReady");
@@ -259,7 +259,7 @@ fn a_scaled_object_has_its_own_fields_and_defaults() {
     let workload = web(&json!({}));
     assert_eq!(found.scales, Some(Spec::resolve(&workload, vec![]).workload()));
     let tdset = web(&json!({"autoscaler": {"kind": "ScaledObject", "name": "web", "maxReplicas": 20}}));
-    let mut cluster = cluster(EARLY, found, 5);
+    let mut cluster = beside(EARLY, found, 5);
     let work = cluster.pass(&tdset).work;
     let [ApiWrite::Merge(merge)] = work.as_slice() else { panic!("{work:?}") };
     assert_eq!(merge.manifest.object["spec"], json!({"minReplicaCount": 2, "maxReplicaCount": 20}));
@@ -272,7 +272,7 @@ fn an_autoscaler_that_keda_made_is_left_to_it() {
     let keda =
         Controller { group: "keda.sh".to_owned(), kind: "ScaledObject".to_owned(), name: "web".to_owned() };
     let owned = Bounds { controller: Some(keda), ..hpa(1, 10) };
-    let told = cluster(EARLY, owned.clone(), 5).pass(&tdset);
+    let told = beside(EARLY, owned.clone(), 5).pass(&tdset);
     assert_eq!(verbs(&told.work), [""; 0]);
     let (state, reason, message) = condition(&told.status, ConditionType::Conflict);
     assert_eq!((state.as_str(), reason.as_str()), ("True", "ControlledByOther"));
@@ -283,7 +283,7 @@ fn an_autoscaler_that_keda_made_is_left_to_it() {
     // So is it at the end.
     let mut tdset = leaving(&json!({"minReplicas": 4, "maxReplicas": 5}));
     tdset.spec.controller_policy = None;
-    let work = verbs(&plan(&tdset, &cluster(EARLY, owned, 5).0).work);
+    let work = verbs(&plan(&tdset, &beside(EARLY, owned, 5).0).work);
     assert_eq!(work, ["merge TDSet [] as gatehouse-tdset"]);
 }
 
@@ -299,7 +299,7 @@ fn leaving(bounds: &Value) -> TDSet {
 fn a_deletion_waits_for_an_autoscaler_that_may_not_be_read() {
     let tdset = leaving(&json!({"minReplicas": 4, "maxReplicas": 5}));
     let leave = |blocker: &Blocker| {
-        let mut cluster = cluster(EARLY, hpa(1, 10), 5);
+        let mut cluster = beside(EARLY, hpa(1, 10), 5);
         cluster.0.autoscaler = Some(Err(blocker.clone()));
         plan(&tdset, &cluster.0)
     };
@@ -318,13 +318,13 @@ fn stated_bounds_are_left_behind() {
     let left = json!({"minReplicas": 1, "maxReplicas": 3});
     let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": left}}));
     let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
-    assert_eq!(verbs(&plan(&tdset, &cluster(EARLY, hpa(2, 9), 5).0).work), [finalizer]);
-    let first = verbs(&plan(&tdset, &cluster(EARLY, hpa(1, 9), 5).0).work);
+    assert_eq!(verbs(&plan(&tdset, &beside(EARLY, hpa(2, 9), 5).0).work), [finalizer]);
+    let first = verbs(&plan(&tdset, &beside(EARLY, hpa(1, 9), 5).0).work);
     assert_eq!((first[0].as_str(), first.len()), (finalizer, 2), "nothing is written before it: {first:?}");
     tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
     tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
     // It was asleep: no autoscaler would wake it.
-    let mut cluster = cluster(EARLY, hpa(2, 9), 0);
+    let mut cluster = beside(EARLY, hpa(2, 9), 0);
     cluster.pass(&tdset);
     assert_eq!(bounds(&cluster), (1, 3));
     cluster.pass(&tdset);
@@ -335,7 +335,7 @@ fn stated_bounds_are_left_behind() {
 #[test]
 fn what_an_autoscaler_does_not_allow_is_said() {
     let tdset = web(&json!({"autoscaler": {"name": "web"}}));
-    let mut cluster = cluster(OPENING, hpa(2, 4), 5);
+    let mut cluster = beside(OPENING, hpa(2, 4), 5);
     cluster.pass(&tdset);
     let told = cluster.pass(&tdset);
     assert_eq!(bounds(&cluster), (4, 4));

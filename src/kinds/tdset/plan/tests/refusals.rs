@@ -1,10 +1,13 @@
 //! The day goes on while the API server refuses some of it, and what held a count back is reported when it ends.
 
+use super::autoscalers::{beside, hpa};
 use super::workloads::{has, settled, web};
 use super::*;
 
 const COUNT: &str = "tdset.write-count";
 const SERVICE: &str = "tdset.make-service";
+const TEMPLATE: &str = "tdset.apply-deployment";
+const BOUNDS: &str = "tdset.write-bounds";
 
 /// Two replicas, six in office hours, one more every ten minutes; and a Service.
 fn ramped_shop() -> TDSet {
@@ -58,6 +61,63 @@ fn a_status_tells_of_the_day_while_a_service_is_refused() {
     let again = cluster.refused_pass(&tdset, SERVICE);
     assert_eq!(verbs(&again.report), ["status"], "nothing twice; the count is there now");
     assert_eq!(verbs(&cluster.refused_pass(&tdset, SERVICE).report), [""; 0]);
+}
+
+#[test]
+fn a_boundary_passes_whatever_is_refused() {
+    let bounded = web(&json!({"autoscaler": {"name": "web"}}));
+    let cases = [
+        (SERVICE, shop(), without_service(&shop()), "ApplyFailed", "0 ms late"),
+        (
+            TEMPLATE,
+            changed("/spec/target/create/image", json!("shop:2")),
+            Cluster::settled(&shop(), EARLY),
+            "ApplyFailed",
+            "0 ms late",
+        ),
+        (BOUNDS, bounded, beside(EARLY, hpa(2, 10), 5), "CountRefused", "no longer refused, 1800000 ms late"),
+    ];
+    for (action, tdset, mut cluster, reason, lateness) in cases {
+        let is_count = action == BOUNDS;
+        let (mut transitions, mut notes) = (0, Vec::new());
+        let mut report = |told: &Planned| {
+            transitions += usize::from(told.transition.is_some());
+            let said = verbs(&told.report);
+            notes.extend(said.into_iter().filter(|note| note.starts_with("ReplicasScheduled")));
+        };
+        if is_count {
+            cluster.pass(&tdset);
+        } else {
+            cluster.refused_pass(&tdset, action);
+        }
+        for now in [OPENING, OPENING, "2026-03-02T07:10:00Z"] {
+            cluster = cluster.at(now);
+            let told = cluster.refused_pass(&tdset, action);
+            report(&told);
+            let status = &told.status;
+            let day = (status.active_window.as_deref(), status.scheduled_replicas);
+            assert_eq!(day, (Some("office"), Some(6)), "{action} at {now}");
+            assert_eq!(status.next_transition.as_ref().unwrap().time, Time(at(CLOSING)), "{action} at {now}");
+            let (state, found, message) = condition(status, ConditionType::Ready);
+            assert_eq!(
+                (&*state, &*found, &*message),
+                ("False", reason, "refused (403)"),
+                "{action} at {now}"
+            );
+            assert_eq!(status.last_transition.is_none(), is_count, "{action} at {now}");
+            assert!(is_count || count(&cluster) == 6, "{action} at {now}");
+        }
+        cluster = cluster.at("2026-03-02T07:30:00Z");
+        cluster.pass(&tdset);
+        let told = cluster.pass(&tdset);
+        assert_eq!(verbs(&told.work), [""; 0], "{action}");
+        report(&told);
+        assert_ne!(condition(&told.status, ConditionType::Ready).1, reason, "{action}");
+        assert_eq!(told.status.last_transition.unwrap().time, Time(at(OPENING)), "{action}");
+        let expected = format!("ReplicasScheduled: replicas 2 → 6: window office, {lateness}");
+        assert_eq!((transitions, notes), (1, vec![expected]), "{action}");
+        assert_eq!(verbs(&cluster.pass(&tdset).report), [""; 0], "{action}");
+    }
 }
 
 #[test]
