@@ -139,14 +139,7 @@ fn looked_at(told: &Told, zone: &TimeZone, begin: Timestamp, now: Timestamp) -> 
         let local = zone.to_datetime(*time);
         told.is_due(local) && !is_second_pass(zone, local, *time)
     });
-    // What the clocks skipped counts when they went on.
-    let shifts = time_zone::shifts(zone, begin, now);
-    let skipped = shifts.into_iter().filter(|shift| {
-        let many = shift.before.duration_until(shift.after).as_mins();
-        (0..many).any(|minute| told.is_due(shift.before + SignedDuration::from_mins(minute)))
-    });
-    let skipped = skipped.map(|shift| shift.time);
-    shown.chain(skipped).filter(|time| begin < *time && *time <= now).collect()
+    shown.filter(|time| begin < *time && *time <= now).collect()
 }
 
 fn is_second_pass(zone: &TimeZone, local: DateTime, time: Timestamp) -> bool {
