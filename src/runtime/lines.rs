@@ -226,9 +226,9 @@ mod tests {
             to.write_all(format!("{number}\n").as_bytes()).unwrap();
         }
         assert!(flush.flush());
-        let expected: String = (0..1000).map(|number| format!("{number}\n")).collect();
+        let expected: Vec<_> = (0..1000).map(|number| format!("{number}\n")).collect();
         let written: Vec<_> = lines.try_iter().collect();
-        assert_eq!(written.concat(), expected);
+        assert_eq!(written.concat(), expected.concat());
         assert!(written.iter().all(|together| together.ends_with('\n')), "{written:?}");
     }
 
