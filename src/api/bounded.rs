@@ -6,7 +6,7 @@
 //! all else, and nothing here asks for it.
 //! Never: reads deeper than serde_json does (128 levels).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -73,13 +73,15 @@ pub struct Budget {
     /// None once it was not enough.
     left: Cell<Option<usize>>,
     twice: Twice,
+    /// Fields of objects whose end is not read yet, those of the innermost last: so each object is made in its size.
+    open: RefCell<Vec<(String, Value)>>,
 }
 
 impl Budget {
     /// What one object may have.
     #[must_use]
     pub const fn new(twice: Twice) -> Self {
-        Self { left: Cell::new(Some(MOST_PARTS)), twice }
+        Self { left: Cell::new(Some(MOST_PARTS)), twice, open: RefCell::new(Vec::new()) }
     }
 
     /// Reads a part of the object, of which nothing is passed over.
@@ -94,6 +96,12 @@ impl Budget {
     #[must_use]
     pub fn whole<'de>(&self) -> impl DeserializeSeed<'de, Value = Value> {
         Tree { budget: self, place: Place::Object }
+    }
+
+    /// As [`Self::part`], where it stands in a larger text. An error ends the reading of that text.
+    #[must_use]
+    pub fn part_in_place<'de>(&self) -> impl DeserializeSeed<'de, Value = Value> {
+        Tree { budget: self, place: Place::Elsewhere }
     }
 
     /// Counts an object that is made and not read; none where there is no room for it.
@@ -182,11 +190,16 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
         self.budget.take(OBJECT)?;
+        let begin = self.budget.open.borrow().len();
         while let Some(key) = map.next_key::<String>()? {
             self.budget.take(1)?;
             let value = map.next_value_seed(Tree { place: self.place.below(&key), ..self })?;
+            self.budget.open.borrow_mut().push((key, value));
+        }
+        let mut open = self.budget.open.borrow_mut();
+        let mut fields = Map::with_capacity(open.len() - begin);
+        for (key, value) in open.drain(begin..) {
             match fields.entry(key) {
                 Entry::Vacant(free) => {
                     free.insert(value);

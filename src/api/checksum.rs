@@ -1,7 +1,5 @@
 //! Checksums of texts, as objects have them: `sha256:` and 64 hexadecimal digits. Pure.
 
-use std::fmt::Write as _;
-
 use aws_lc_rs::digest::{SHA256, digest};
 
 /// Whether a text is a checksum as [`checksum`] writes it.
@@ -20,9 +18,8 @@ pub fn checksum(bytes: &[u8]) -> String {
 /// Bytes as hexadecimal digits.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _written = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |four: u8| char::from_digit(four.into(), 16).unwrap_or_default();
+    let mut text = String::with_capacity(2 * bytes.len());
+    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    text
 }

@@ -7,6 +7,8 @@
 //! Why later writes too: `kubectl replace` with the manifest of the creation, and a manager that gives a field up
 //! under server-side apply, leave out what creation wrote. Neither asks for another value.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::field::{LONGEST_WARNING, Path, Segment, Warning};
@@ -108,19 +110,20 @@ fn stays(path: &Path, value: &Value) -> Warning {
 /// The object that a change is to store, in the hub version: what its author wrote, what the author's version cannot
 /// say, and what absent fields mean. `change.old` is none at creation.
 #[must_use]
-pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
-    let mut object = validation::hub(kind, change.new).into_owned();
+pub fn completed<'a>(kind: &dyn Kind, change: &Change<'a>) -> (Cow<'a, Value>, Additions) {
+    let mut object = validation::hub(kind, change.new);
     let stored = change.old.map(|old| validation::hub(kind, old));
     let mut warnings = Vec::new();
     if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
-        keep_status(&mut object, stored);
-        keep_room(&mut object, stored);
-        let (whole, carried) = table.carry(object, stored);
-        object = whole;
+        let mut written = object.into_owned();
+        keep_status(&mut written, stored);
+        keep_room(&mut written, stored);
+        let (whole, carried) = table.carry(written, stored);
+        object = Cow::Owned(whole);
         warnings.extend(carried.is_stale.then(|| Warning::new(STALE)));
         warnings.extend(carried.lost.map(replaced));
     }
-    let mut additions = complete(kind, &mut object, stored.as_deref(), change.author);
+    let mut additions = add(kind, &mut object, stored.as_deref(), change.author);
     warnings.append(&mut additions.warnings);
     (object, Additions { warnings, ..additions })
 }
@@ -159,6 +162,14 @@ fn keep_room(hub: &mut Value, stored: &Value) {
 /// Writes into an object in the hub version what its absent fields mean. `written` is the version that its author
 /// used; `stored` is what is stored, none at creation.
 pub fn complete(kind: &dyn Kind, object: &mut Value, stored: Option<&Value>, written: Version) -> Additions {
+    let mut whole = Cow::Owned(std::mem::take(object));
+    let additions = add(kind, &mut whole, stored, written);
+    *object = whole.into_owned();
+    additions
+}
+
+/// As [`complete`]. An object that lacks nothing is not copied.
+fn add(kind: &dyn Kind, object: &mut Cow<Value>, stored: Option<&Value>, written: Version) -> Additions {
     let mut all = Additions::default();
     for field in kind.defaults() {
         let Some(missing) = field.missing(&Context { object, stored, written }) else { continue };
@@ -170,7 +181,7 @@ pub fn complete(kind: &dyn Kind, object: &mut Value, stored: Option<&Value>, wri
             }
             Missing::Defaulted(value, warnings) => (value, warnings, &mut all.defaulted),
         };
-        if put(object, field.path, value) {
+        if put(object.to_mut(), field.path, value) {
             fields.push(path);
             all.warnings.extend(warnings);
         }

@@ -83,7 +83,9 @@ fn nearest(name: &str) -> Option<String> {
     let used = letters(&wanted);
     let rank = |known: &Known| {
         let lower = known.lower.as_str();
-        let is_city = || lower.strip_suffix(wanted.as_str()).is_some_and(|before| before.ends_with('/'));
+        let has_letters = used & !known.letters == 0;
+        let is_city =
+            || has_letters && lower.strip_suffix(wanted.as_str()).is_some_and(|before| before.ends_with('/'));
         // Each letter that one of them has more is a typo, and each that one of them has alone.
         let are_close = lower.len().abs_diff(wanted.len()) <= most_typos
             && (known.letters & !used).count_ones() as usize <= most_typos

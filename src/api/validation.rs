@@ -93,7 +93,7 @@ struct Found {
 fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Found {
     let mut object = hub(kind, new);
     let of_hub = schema_faults(kind, Version::V1, &object);
-    let whole = of_hub.is_empty() || of_hub.len() <= MOST_FAULTS && repair(object.to_mut(), &of_hub);
+    let whole = of_hub.is_empty() || of_hub.len() <= MOST_FAULTS && repair(&mut object, &of_hub);
     // What its schema refuses could take any amount of memory there: only what is sound is converted.
     let fits = if whole { fits(kind, new, &object) } else { None };
     let meant = if whole { kind.validate(&object, old, change.now) } else { Validation::default() };
@@ -151,11 +151,14 @@ fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Field
 }
 
 /// Takes out of an object what its schema refuses, so that the rest can be validated too. False where something that
-/// has to be there is missing: then there is nothing to decode.
-fn repair(object: &mut Value, faults: &[FieldError]) -> bool {
+/// has to be there is missing: then there is nothing to decode. An object of which nothing is taken stays the one that it
+/// is.
+fn repair(object: &mut Cow<Value>, faults: &[FieldError]) -> bool {
     faults.iter().all(|fault| match fault.reason {
         Reason::Required => false,
-        Reason::TypeInvalid | Reason::NotSupported | Reason::TooMany => remove(object, fault.path.segments()),
+        Reason::TypeInvalid | Reason::NotSupported | Reason::TooMany => {
+            remove(object.to_mut(), fault.path.segments())
+        }
         _ => true,
     })
 }

@@ -275,6 +275,7 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     }
     let new = Written { version, object: &object };
     let (hub, defaulted) = default::completed(kind, &Change { new, old: None, author: version, now });
+    let hub = hub.into_owned();
     let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = validation::validate(kind, &Change { new, old: None, author: version, now });

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::audit;
-use super::envelope::{self, Request, Status, bad_request};
+use super::envelope::{self, Objects, Request, Status, bad_request};
 use super::json;
 use super::response::{
     API_VERSION, KIND, Response, describe_request, document, encoded, group_version_kind, refuse,
@@ -75,7 +75,7 @@ struct Decision {
 
 /// Answers a review.
 pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surroundings) -> Answer {
-    let request = match envelope::open(body, API_VERSION, KIND) {
+    let request = match envelope::open(body, API_VERSION, KIND, Objects::default()) {
         Ok(request) => request,
         Err(failure) => return refuse(&super::uid::find(body), &failure),
     };
@@ -109,17 +109,21 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
         ))
     })?;
     let sub_resource = request.text("subResource").unwrap_or_default();
-    let resource = request.fields.get("resource").and_then(json::fields);
-    let of_resource = |key: &str| resource.as_ref().and_then(|fields| fields.text(key)).unwrap_or_default();
-    let (resource_group, plural) = (of_resource("group"), of_resource("resource"));
+    let resource = || {
+        let resource = request.fields.get("resource").and_then(json::fields);
+        ["group", "resource"]
+            .map(|key| resource.as_ref().and_then(|fields| fields.text(key)).unwrap_or_default())
+    };
     let [group, version, name] = group_version_kind(request, "kind")
         .ok_or_else(|| bad_request("the request has no kind".to_owned()))?;
     let unknown = || {
+        let [_, plural] = resource();
         bad_request(format!(
             "unknown kind {name:?} of {group}/{version} ({plural}/{sub_resource}): expected one of {GROUP}"
         ))
     };
     if sub_resource == "scale" {
+        let [resource_group, plural] = resource();
         let ours = resource_group == GROUP;
         let kind = kinds::find_plural(&plural).filter(|_| ours).ok_or_else(unknown)?;
         let (version, author) = (Version::V1, Version::V1);
@@ -188,15 +192,20 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
     let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_deref()));
-    let mended = kind.lens().convert(hub, Version::V1, version);
+    let mended = match version {
+        Version::V1 => hub,
+        version @ Version::V1Alpha1 => {
+            Cow::Owned(kind.lens().convert(hub.into_owned(), Version::V1, version))
+        }
+    };
     let mut validation = admission.validate(version, &mended, old.as_deref());
     if validation.errors.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         validation = Validation { errors: Vec::new(), warnings: additions.warnings };
     }
     // Mostly nothing was added, which is sooner seen than what.
-    let patch =
-        (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
+    let is_other = matches!(mended, Cow::Owned(_)) && *object != *mended;
+    let patch = is_other.then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| encoded(&patch));
     Ok(Decision { validation, patch, kept: additions.kept, defaulted: additions.defaulted })
 }

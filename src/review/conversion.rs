@@ -4,22 +4,24 @@
 //! as the bytes that came, but for the loss annotations. What an object holds never fails the review; only a review
 //! that no API server would send does (no list, an object without kind, an unknown kind or version).
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
+mod metadata;
+mod object;
+
 use std::mem;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::de::MapAccess;
 use serde_json::{Map, Value};
 
-use super::envelope::{self, Request, Status, bad_request, unreadable};
+use super::envelope::{self, Content, Status, Taken, bad_request, unreadable};
 use super::json::{self, Ended, RawFields};
 use super::{Answer, Conversions, Failure, Report, uid};
-use crate::api::bounded::{Budget, Twice, Unreadable};
-use crate::api::lens::memory::{self, Loss, PREFIX};
-use crate::api::lens::{Parts, Room};
-use crate::api::{GROUP, Kind, Version};
+use crate::api::bounded::Unreadable;
+use crate::api::lens::{Parts, Room, memory};
+use crate::api::{GROUP, Kind, UnknownVersion, Version};
 use crate::kinds;
+use metadata::Metadata;
+use object::{Object, ToVersion};
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
@@ -46,24 +48,64 @@ struct Response<'a> {
 
 /// Answers a review.
 pub(super) fn answer(body: &[u8]) -> Answer {
-    let request = match envelope::open(body, API_VERSION, KIND) {
-        Ok(request) => request,
-        Err(failure) => return refuse(&uid::find(body), &failure),
-    };
-    let mut converted = Converted::begin(&request.uid, body.len());
-    let (answer, code) = match converted.all(&request) {
+    let request =
+        match envelope::open(body, API_VERSION, KIND, Converting { size: body.len(), converted: None }) {
+            Ok(request) => request,
+            Err(failure) => return refuse(&uid::find(body), &failure),
+        };
+    let at_once = request.content.and_then(|content| content.converted);
+    let (mut converted, result) = at_once.map_or_else(
+        || {
+            let mut converted = Converted::begin(body.len());
+            let result = converted.all(&request.fields);
+            (converted, result)
+        },
+        |converted| (converted, Ok(())),
+    );
+    let (answer, code) = match result {
         Ok(()) => (None, 200),
         Err(failure) => (Some(refuse(&request.uid, &failure)), failure.code),
     };
     let report = Report {
-        uid: request.uid.clone(),
         kind: converted.kind,
         code,
         conversions: mem::take(&mut converted.tally),
+        uid: request.uid,
         ..Report::default()
     };
-    let body = answer.map_or_else(|| converted.end(), |answer| answer.body);
+    let body = answer.map_or_else(|| converted.end(&report.uid), |answer| answer.body);
     Answer { body, report }
+}
+
+/// The objects of a review, converted while they are read. What is wrong with one is looked for in a second reading,
+/// as is a review that says after its objects what is to be made of them.
+struct Converting {
+    size: usize,
+    converted: Option<Converted>,
+}
+
+impl<'de> Content<'de> for Converting {
+    fn read<A: MapAccess<'de>>(
+        &mut self,
+        fields: &RawFields<'de>,
+        key: &str,
+        map: &mut A,
+    ) -> Result<Taken, A::Error> {
+        if key != "objects" {
+            return Ok(Taken::No);
+        }
+        let Some(Ok(to)) = desired(fields) else { return Ok(Taken::No) };
+        let mut converted = Converted::begin(self.size);
+        let visit = |index, mut object: Object<'de>| converted.object(index, &mut object, to);
+        map.next_value_seed(&mut json::Objects::new(ToVersion(to), visit))?;
+        self.converted = Some(converted);
+        Ok(Taken::Yes)
+    }
+}
+
+/// The version that is asked for, where a review asks for one.
+fn desired(fields: &RawFields) -> Option<Result<Version, UnknownVersion>> {
+    fields.text("desiredAPIVersion").map(|desired| Version::of_api_version(&desired))
 }
 
 /// A review that failed as a whole.
@@ -86,27 +128,30 @@ struct Converted {
 
 impl Converted {
     /// `size` is that of the review. What is reserved and not written takes no memory.
-    fn begin(uid: &str, size: usize) -> Self {
+    fn begin(size: usize) -> Self {
         let mut text = Vec::with_capacity(size + size / 2 + 1024);
-        push(&mut text, "apiVersion", format!("\"{API_VERSION}\"").as_bytes());
-        push(&mut text, "kind", format!("\"{KIND}\"").as_bytes());
-        text.extend_from_slice(b",\"response\":{\"uid\":");
-        write(&mut text, uid);
-        text.extend_from_slice(b",\"result\":{\"status\":\"Success\"},\"convertedObjects\":[");
+        let begin = format!(
+            "{{\"apiVersion\":\"{API_VERSION}\",\"kind\":\"{KIND}\",\"response\":{{\"convertedObjects\":["
+        );
+        text.extend_from_slice(begin.as_bytes());
         Self { text, kind: "", tally: Vec::new() }
     }
 
-    fn end(mut self) -> Vec<u8> {
-        self.text.extend_from_slice(b"]}}");
+    /// The uid comes last: it may not be known while objects are written.
+    fn end(mut self, uid: &str) -> Vec<u8> {
+        self.text.extend_from_slice(b"],\"result\":{\"status\":\"Success\"},\"uid\":");
+        write(&mut self.text, uid);
+        self.text.extend_from_slice(b"}}");
         self.text
     }
 
-    fn all(&mut self, request: &Request) -> Result<(), Failure> {
-        let desired = request.text("desiredAPIVersion").unwrap_or_default();
-        let to = Version::of_api_version(&desired)
+    fn all(&mut self, request: &RawFields) -> Result<(), Failure> {
+        let to = desired(request)
+            .unwrap_or_else(|| Version::of_api_version(""))
             .map_err(|error| bad_request(format!("desiredAPIVersion: {error}")))?;
-        let Some(list) = request.fields.get("objects") else { return Ok(()) };
-        json::objects(list, |index, object| self.object(index, object, to)).map_err(|ended| match ended {
+        let Some(list) = request.get("objects") else { return Ok(()) };
+        let visit = |index, object: RawFields| self.object(index, &mut object.into(), to);
+        json::objects(list, visit).map_err(|ended| match ended {
             Ended::Refused(failure) => failure,
             Ended::Unreadable(Some(index), error) => {
                 bad_request(format!("objects[{index}]: unable to read the object: {error}"))
@@ -115,7 +160,7 @@ impl Converted {
         })
     }
 
-    fn object(&mut self, index: usize, object: &RawFields, to: Version) -> Result<(), Failure> {
+    fn object(&mut self, index: usize, object: &mut Object, to: Version) -> Result<(), Failure> {
         if index > 0 {
             self.text.push(b',');
         }
@@ -159,20 +204,21 @@ struct Seen {
 }
 
 /// Converts one object. Fails only on objects without a kind or version, and on what no valid object has.
-fn convert(text: &mut Vec<u8>, fields: &RawFields, to: Version, seen: &mut Seen) -> Result<(), Failure> {
-    let (kind, from) = identify(fields).map_err(|why| bad_request(format!(": {why}")))?;
+fn convert(text: &mut Vec<u8>, object: &mut Object, to: Version, seen: &mut Seen) -> Result<(), Failure> {
+    let (kind, from) = identify(&object.fields).map_err(|why| bad_request(format!(": {why}")))?;
     (seen.kind, seen.from) = (kind.names().kind, from.as_str());
     if from == to {
-        write_fields(text, fields);
+        write_fields(text, &object.fields);
         return Ok(());
     }
-    let metadata = Metadata::of(fields.get("metadata"));
-    let parts = Parts { fields: parts(kind, fields)?, loss: metadata.loss() };
+    let metadata = Metadata::of(object.fields.get("metadata"));
+    let fields = parts(kind, object)?;
+    let parts = Parts { fields, loss: metadata.loss() };
     let exactly = || metadata.room();
     let room = Room { surely: memory::room(std::iter::once(metadata.raw.len())), exactly: &exactly };
     let converted = kind.lens().convert_parts(parts, from, to, &room);
     seen.has_lost = memory::did_not_fit(&converted.loss);
-    write_object(text, fields, to, &metadata, &converted);
+    write_object(text, &object.fields, to, &metadata, &converted);
     Ok(())
 }
 
@@ -190,11 +236,13 @@ fn identify(fields: &RawFields) -> Result<(&'static dyn Kind, Version), String> 
 }
 
 /// The input of the lens. A part nested too deeply to be read is no part of any schema, and stays as it is.
-fn parts(kind: &dyn Kind, fields: &RawFields) -> Result<Map<String, Value>, Failure> {
-    let budget = Budget::new(Twice::LastHolds);
-    let mut parts = Map::new();
-    for (key, raw) in fields.0.iter().filter(|(key, _)| kind.lens().has_part(key)) {
-        match budget.part(raw.get()) {
+fn parts(kind: &dyn Kind, object: &mut Object) -> Result<Map<String, Value>, Failure> {
+    let mut parts = mem::take(&mut object.parts);
+    for (key, raw) in object.fields.0.iter().filter(|(key, _)| kind.lens().has_part(key)) {
+        if parts.contains_key(key.as_ref()) {
+            continue;
+        }
+        match object.budget.part(raw.get()) {
             Ok(value) => {
                 parts.insert(key.to_string(), value);
             }
@@ -261,105 +309,4 @@ fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &
 fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     // What fails is the writer, and a vector does not.
     let _written = serde_json::to_writer(text, value);
-}
-
-/// Appends a field; the first one opens the object.
-fn push(text: &mut Vec<u8>, key: &str, value: &[u8]) {
-    text.push(if text.is_empty() { b'{' } else { b',' });
-    write(text, key);
-    text.push(b':');
-    text.extend_from_slice(value);
-}
-
-/// An object's metadata, of which no more is read than has to be.
-struct Metadata<'a> {
-    raw: &'a str,
-    /// It may have loss annotations: their prefix is in it, or something escaped that may be it.
-    may_have_loss: bool,
-    read: OnceCell<Option<Read<'a>>>,
-}
-
-/// Metadata read as far as its annotations.
-struct Read<'a> {
-    fields: RawFields<'a>,
-    annotations: Option<RawFields<'a>>,
-}
-
-impl<'a> Metadata<'a> {
-    fn of(raw: Option<&'a RawValue>) -> Self {
-        let raw = raw.map_or("", RawValue::get);
-        Self { raw, may_have_loss: raw.contains(PREFIX) || raw.contains('\\'), read: OnceCell::new() }
-    }
-
-    /// None where it is no object.
-    fn read(&self) -> Option<&Read<'a>> {
-        let read = || {
-            let fields: RawFields = serde_json::from_str(self.raw).ok()?;
-            let annotations = fields.get("annotations").and_then(json::fields);
-            Some(Read { fields, annotations })
-        };
-        self.read.get_or_init(read).as_ref()
-    }
-
-    fn annotations(&self) -> impl Iterator<Item = &(Cow<'a, str>, &'a RawValue)> {
-        self.read()
-            .and_then(|read| read.annotations.as_ref())
-            .into_iter()
-            .flat_map(|annotations| &annotations.0)
-    }
-
-    fn loss(&self) -> Loss {
-        if !self.may_have_loss {
-            return Loss::new();
-        }
-        let lost = self.annotations().filter(|(key, _)| key.starts_with(PREFIX));
-        lost.filter_map(|(key, value)| Some((key.to_string(), json::text(value)?.into_owned()))).collect()
-    }
-
-    fn room(&self) -> usize {
-        let others = self.annotations().filter(|(key, _)| !key.starts_with(PREFIX));
-        memory::room(others.map(|(key, value)| key.len() + json::text(value).map_or(0, |text| text.len())))
-    }
-
-    /// Appends the metadata with the annotations of `loss` and no other loss annotations. All else as it came, and
-    /// where that can have no annotations, without them.
-    fn write(&self, text: &mut Vec<u8>, loss: &Loss) {
-        let untouched = loss.is_empty() && !self.has_loss();
-        let is_nothing = self.raw.is_empty() || self.raw == "null";
-        if untouched || self.read().is_none() && !is_nothing {
-            return text.extend_from_slice(self.raw.as_bytes());
-        }
-        write_metadata(text, self.read(), loss);
-    }
-
-    fn has_loss(&self) -> bool {
-        self.may_have_loss && self.annotations().any(|(key, _)| key.starts_with(PREFIX))
-    }
-}
-
-fn write_metadata(text: &mut Vec<u8>, read: Option<&Read>, loss: &Loss) {
-    let mut annotations = Vec::new();
-    let kept =
-        read.and_then(|read| read.annotations.as_ref()).into_iter().flat_map(|annotations| &annotations.0);
-    for (key, value) in kept.filter(|(key, _)| !key.starts_with(PREFIX)) {
-        push(&mut annotations, key, value.get().as_bytes());
-    }
-    for (key, value) in loss {
-        push(&mut annotations, key, b"");
-        write(&mut annotations, value.as_str());
-    }
-    let mut fields = Vec::new();
-    let others = read.into_iter().flat_map(|read| &read.fields.0);
-    for (key, value) in others.filter(|(key, _)| key != "annotations") {
-        push(&mut fields, key, value.get().as_bytes());
-    }
-    if !annotations.is_empty() {
-        annotations.push(b'}');
-        push(&mut fields, "annotations", &annotations);
-    }
-    if fields.is_empty() {
-        fields.push(b'{');
-    }
-    text.append(&mut fields);
-    text.push(b'}');
 }

@@ -17,23 +17,57 @@ use crate::api::bounded::{self, Budget, Twice, Unreadable};
 use crate::api::field::FieldError;
 
 /// A review's request, its fields still unread but for the objects.
-pub(super) struct Request<'a> {
+pub(super) struct Request<'a, C = Objects> {
     pub(super) uid: String,
     pub(super) fields: RawFields<'a>,
-    /// None where one of them could not be read: then none is, until it is asked for.
-    objects: Option<Objects>,
+    /// None where some of it could not be read: then none is, until it is asked for.
+    pub(super) content: Option<C>,
+}
+
+/// What a request is about, read where it stands, so that its text is read once.
+pub(super) trait Content<'de> {
+    /// Reads the value under `key`, where it belongs to the content. `fields` are those before it.
+    fn read<A: MapAccess<'de>>(
+        &mut self,
+        fields: &RawFields<'de>,
+        key: &str,
+        map: &mut A,
+    ) -> Result<Taken, A::Error>;
+}
+
+/// Whether a value was read.
+#[derive(PartialEq, Eq)]
+pub(super) enum Taken {
+    Yes,
+    No,
 }
 
 /// What the request of an admission is about, by the names of its fields.
-type Objects = Vec<(&'static str, Value)>;
+#[derive(Default)]
+pub(super) struct Objects(Vec<(&'static str, Value)>);
 
-/// The fields of a request that hold an object.
-const OBJECTS: [&str; 2] = ["object", "oldObject"];
+impl Objects {
+    /// The fields of a request that hold an object.
+    const NAMES: [&str; 2] = ["object", "oldObject"];
+}
+
+impl<'de> Content<'de> for Objects {
+    fn read<A: MapAccess<'de>>(
+        &mut self,
+        _fields: &RawFields<'de>,
+        key: &str,
+        map: &mut A,
+    ) -> Result<Taken, A::Error> {
+        let Some(name) = Self::NAMES.into_iter().find(|name| *name == key) else { return Ok(Taken::No) };
+        self.0.push((name, map.next_value_seed(Budget::new(Twice::Refused).whole())?));
+        Ok(Taken::Yes)
+    }
+}
 
 impl Request<'_> {
     /// The object under `name`, read in full but for what no handler needs.
     pub(super) fn object(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Failure> {
-        if let Some(objects) = &self.objects {
+        if let Some(Objects(objects)) = &self.content {
             let found = objects.iter().find(|(known, value)| *known == name && !value.is_null());
             return Ok(found.map(|(_, value)| Cow::Borrowed(value)));
         }
@@ -44,7 +78,9 @@ impl Request<'_> {
             Err(error) => Err(unreadable(&format!("request.{name}"), &error)),
         }
     }
+}
 
+impl<C> Request<'_, C> {
     /// The field `name` as a text.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.fields.text(name).map(Cow::into_owned)
@@ -61,13 +97,12 @@ pub(super) fn unreadable(what: &str, error: &Unreadable) -> Failure {
     }
 }
 
-/// The document, read in one pass.
+/// The document.
 #[derive(Default)]
 struct Review<'a> {
     api_version: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
     request: Option<Asked<'a>>,
-    objects: Option<Objects>,
 }
 
 /// What stands under `request`.
@@ -76,47 +111,33 @@ enum Asked<'a> {
     Nothing,
 }
 
-/// How the document is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// With its objects, each as a tree: its text is read once. What is wrong with one ends the reading.
-    Objects,
-    /// Without them: an error in one is reported when it is read.
-    Envelope,
-}
+/// How the document is read: with the content of its request, and then what is wrong with that ends the reading; or
+/// without it: an error in it is reported when it is read.
+struct Reading<'c, C>(Option<&'c mut C>);
 
-impl Reading {
-    fn read(self, text: &str) -> Result<Review<'_>, serde_json::Error> {
+impl<'de, C: Content<'de>> Reading<'_, C> {
+    fn read(self, text: &'de str) -> Result<Review<'de>, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let review = self.deserialize(&mut reader)?;
+        let review = reader.deserialize_map(self)?;
         reader.end().map(|()| review)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reading {
-    type Value = Review<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Reading {
+impl<'de, C: Content<'de>> Visitor<'de> for Reading<'_, C> {
     type Value = Review<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let objects = (self == Self::Objects).then(Objects::new);
-        let mut review = Review { objects, ..Review::default() };
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut review = Review::default();
         while let Some(Text(key)) = map.next_key()? {
             let twice = match key.as_ref() {
                 "apiVersion" => review.api_version.replace(map.next_value()?).is_some(),
                 "kind" => review.kind.replace(map.next_value()?).is_some(),
                 "request" => {
-                    let asked = map.next_value_seed(Asking(review.objects.as_mut()))?;
+                    let asked = map.next_value_seed(Asking(self.0.as_deref_mut()))?;
                     review.request.replace(asked).is_some()
                 }
                 _ => map.next_value::<IgnoredAny>().map(|_| false)?,
@@ -129,10 +150,10 @@ impl<'de> Visitor<'de> for Reading {
     }
 }
 
-/// Reads the request, with its objects into the list where there is one.
-struct Asking<'o>(Option<&'o mut Objects>);
+/// Reads the request, with its content where that is asked for.
+struct Asking<'c, C>(Option<&'c mut C>);
 
-impl<'de> DeserializeSeed<'de> for Asking<'_> {
+impl<'de, C: Content<'de>> DeserializeSeed<'de> for Asking<'_, C> {
     type Value = Asked<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -140,7 +161,7 @@ impl<'de> DeserializeSeed<'de> for Asking<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Asking<'_> {
+impl<'de, C: Content<'de>> Visitor<'de> for Asking<'_, C> {
     type Value = Asked<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -156,28 +177,35 @@ impl<'de> Visitor<'de> for Asking<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
-        let fields = RawFields::read(&mut map, |key, map| {
-            let name = OBJECTS.into_iter().find(|name| *name == key);
-            let (Some(name), Some(objects)) = (name, &mut self.0) else { return map.next_value() };
-            let object = map.next_value_seed(Budget::new(Twice::Refused).whole())?;
-            objects.push((name, object));
-            Ok(RawValue::NULL)
+        let fields = RawFields::read(&mut map, |fields, key, map| {
+            if let Some(content) = &mut self.0
+                && content.read(fields, key, map)? == Taken::Yes
+            {
+                return Ok(RawValue::NULL);
+            }
+            map.next_value()
         });
         fields.map(Asked::Fields)
     }
 }
 
-/// Opens a review document of that `kind` and version.
-pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<Request<'a>, Failure> {
+/// Opens a review document of that `kind` and version; `content` is what is to be read in it.
+pub(super) fn open<'a, C: Content<'a>>(
+    body: &'a [u8],
+    api_version: &str,
+    kind: &str,
+    mut content: C,
+) -> Result<Request<'a, C>, Failure> {
     if body.is_empty() {
         return Err(bad_request(format!("the body is empty: expected a {kind} of {api_version}")));
     }
     let text =
         std::str::from_utf8(body).map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
     // Where an object cannot be read, the envelope is read once more, to say what is wrong where it belongs.
-    let review = Reading::Objects
+    let (review, content) = Reading(Some(&mut content))
         .read(text)
-        .or_else(|_| Reading::Envelope.read(text))
+        .map(|review| (review, Some(content)))
+        .or_else(|_| Reading::<C>(None).read(text).map(|review| (review, None)))
         .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?;
     let text = |raw: Option<&'a RawValue>| raw.and_then(json::text).unwrap_or_default();
     let found = (text(review.api_version), text(review.kind));
@@ -193,9 +221,7 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
         return Err(bad_request(format!("the {kind} has no request")));
     };
     match fields.text("uid") {
-        Some(uid) if !uid.is_empty() => {
-            Ok(Request { uid: uid.into_owned(), fields, objects: review.objects })
-        }
+        Some(uid) if !uid.is_empty() => Ok(Request { uid: uid.into_owned(), fields, content }),
         _ => Err(bad_request(format!("the request of the {kind} has no uid"))),
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -74,7 +75,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                RawFields::read(&mut map, |_, map| map.next_value())
+                RawFields::read(&mut map, |_, _, map| map.next_value())
             }
         }
         deserializer.deserialize_map(Fields)
@@ -82,32 +83,32 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
 }
 
 impl<'de> RawFields<'de> {
-    /// Reads the fields of an object. `value` reads the value under a key.
+    /// Reads the fields of an object. `value` reads the value under a key; it gets the fields before it.
     pub(super) fn read<A: MapAccess<'de>>(
         map: &mut A,
-        mut value: impl FnMut(&str, &mut A) -> Result<&'de RawValue, A::Error>,
+        mut value: impl FnMut(&Self, &str, &mut A) -> Result<&'de RawValue, A::Error>,
     ) -> Result<Self, A::Error> {
-        let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
+        let mut fields = Self(Vec::new());
         let mut many = HashSet::new();
         while let Some(Text(key)) = map.next_key()? {
-            let value = value(&key, map)?;
+            let value = value(&fields, &key, map)?;
             // A few are compared one by one, which takes less than a set of them.
-            if fields.len() == FEW {
-                many.extend(fields.iter().map(|(key, _)| key.clone()));
+            if fields.0.len() == FEW {
+                many.extend(fields.0.iter().map(|(key, _)| key.clone()));
             }
-            let known = match fields.len() {
-                ..FEW => fields.iter().any(|(known, _)| *known == key),
+            let known = match fields.0.len() {
+                ..FEW => fields.0.iter().any(|(known, _)| *known == key),
                 _ => !many.insert(key.clone()),
             };
             if known {
                 return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
             }
-            if fields.len() == MOST_PARTS {
+            if fields.0.len() == MOST_PARTS {
                 return Err(A::Error::custom(format_args!("more than {MOST_PARTS} fields")));
             }
-            fields.push((key, value));
+            fields.0.push((key, value));
         }
-        Ok(Self(fields))
+        Ok(fields)
     }
 }
 
@@ -123,9 +124,9 @@ pub(super) enum Ended<Failure> {
 /// was visited.
 pub(super) fn objects<'a, Failure>(
     list: &'a RawValue,
-    visit: impl FnMut(usize, &RawFields<'a>) -> Result<(), Failure>,
+    visit: impl FnMut(usize, RawFields<'a>) -> Result<(), Failure>,
 ) -> Result<(), Ended<Failure>> {
-    let mut objects = Objects { visit, position: None, failure: None };
+    let mut objects = Objects::new(PhantomData, visit);
     let read = objects.deserialize(&mut serde_json::Deserializer::from_str(list.get()));
     match objects.failure {
         Some(failure) => Err(Ended::Refused(failure)),
@@ -133,15 +134,24 @@ pub(super) fn objects<'a, Failure>(
     }
 }
 
-struct Objects<Visit, Failure> {
+/// A list of objects of which each is visited as `Each` reads it.
+pub(super) struct Objects<Each, Visit, Failure> {
+    each: Each,
     visit: Visit,
     position: Option<usize>,
     failure: Option<Failure>,
 }
 
-impl<'de, Visit, Failure> DeserializeSeed<'de> for &mut Objects<Visit, Failure>
+impl<Each, Visit, Failure> Objects<Each, Visit, Failure> {
+    pub(super) const fn new(each: Each, visit: Visit) -> Self {
+        Self { each, visit, position: None, failure: None }
+    }
+}
+
+impl<'de, Each, Visit, Failure> DeserializeSeed<'de> for &mut Objects<Each, Visit, Failure>
 where
-    Visit: FnMut(usize, &RawFields<'de>) -> Result<(), Failure>,
+    Each: DeserializeSeed<'de> + Copy,
+    Visit: FnMut(usize, Each::Value) -> Result<(), Failure>,
 {
     type Value = ();
 
@@ -150,9 +160,10 @@ where
     }
 }
 
-impl<'de, Visit, Failure> Visitor<'de> for &mut Objects<Visit, Failure>
+impl<'de, Each, Visit, Failure> Visitor<'de> for &mut Objects<Each, Visit, Failure>
 where
-    Visit: FnMut(usize, &RawFields<'de>) -> Result<(), Failure>,
+    Each: DeserializeSeed<'de> + Copy,
+    Visit: FnMut(usize, Each::Value) -> Result<(), Failure>,
 {
     type Value = ();
 
@@ -163,8 +174,8 @@ where
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         for position in 0.. {
             self.position = Some(position);
-            let Some(fields) = items.next_element()? else { break };
-            if let Err(failure) = (self.visit)(position, &fields) {
+            let Some(object) = items.next_element_seed(self.each)? else { break };
+            if let Err(failure) = (self.visit)(position, object) {
                 self.failure = Some(failure);
                 return Err(A::Error::custom("an object was refused"));
             }

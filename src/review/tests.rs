@@ -1,4 +1,5 @@
 mod admission;
+mod conversion;
 
 use jiff::Timestamp;
 use proptest::prelude::*;

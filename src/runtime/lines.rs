@@ -22,6 +22,9 @@ use prometheus_client::registry::Registry;
 /// Bytes that may wait.
 const MOST: usize = 1 << 20;
 
+/// Bytes of lines that are written together, with the last of them: each write costs as much as some lines.
+const TOGETHER: usize = 1 << 14;
+
 /// How long an end waits for an output that stands still.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -53,7 +56,7 @@ struct Shared {
     waiting: Mutex<Waiting>,
     /// There is more to write.
     more: Condvar,
-    /// The thread has written something.
+    /// The thread has written everything.
     written: Condvar,
     dropped: Dropped,
 }
@@ -61,7 +64,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Waiting {
     lines: VecDeque<Box<[u8]>>,
-    /// Of these lines, and of the one that is being written.
+    /// Of these lines, and of those that are being written.
     bytes: usize,
     /// Dropped lines that no line has reported.
     untold: u64,
@@ -91,20 +94,31 @@ impl Lines {
 
     fn write_to(&self, mut output: impl Write) {
         loop {
-            let line = self.next();
+            let text = self.next();
             // A reader that has gone reads nothing more.
-            let _gone = output.write_all(&line);
-            self.locked().bytes -= line.len();
-            self.0.written.notify_all();
+            let _gone = output.write_all(&text);
+            let mut waiting = self.locked();
+            waiting.bytes -= text.len();
+            let is_all = waiting.bytes == 0;
+            drop(waiting);
+            if is_all {
+                self.0.written.notify_all();
+            }
         }
     }
 
-    /// The line that has waited longest. Where none waits, the count of dropped lines comes first.
-    fn next(&self) -> Box<[u8]> {
+    /// Those lines that have waited longest. Where none waits, the count of dropped lines comes first.
+    fn next(&self) -> Vec<u8> {
         loop {
             let mut waiting = self.locked();
-            if let Some(line) = waiting.lines.pop_front() {
-                return line;
+            let mut text = Vec::new();
+            while text.len() < TOGETHER
+                && let Some(line) = waiting.lines.pop_front()
+            {
+                text.extend_from_slice(&line);
+            }
+            if !text.is_empty() {
+                return text;
             }
             let untold = std::mem::take(&mut waiting.untold);
             if untold == 0 {
@@ -132,8 +146,12 @@ impl Write for Lines {
         } else {
             waiting.bytes += line.len();
             waiting.lines.push_back(line.into());
+            let is_first = waiting.lines.len() == 1;
             drop(waiting);
-            self.0.more.notify_one();
+            // The thread waits for nothing while there are others.
+            if is_first {
+                self.0.more.notify_one();
+            }
         }
         Ok(line.len())
     }
@@ -173,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Hands over one line for each word that it may.
+    /// Hands over what is written for each word that it may.
     struct Held {
         may: Receiver<()>,
         written: Sender<String>,
@@ -209,7 +227,9 @@ mod tests {
         }
         assert!(flush.flush());
         let expected: Vec<_> = (0..1000).map(|number| format!("{number}\n")).collect();
-        assert_eq!(lines.try_iter().collect::<Vec<_>>(), expected);
+        let written: Vec<_> = lines.try_iter().collect();
+        assert_eq!(written.concat(), expected.concat());
+        assert!(written.iter().all(|together| together.ends_with('\n')), "{written:?}");
     }
 
     #[test]

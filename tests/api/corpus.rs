@@ -271,7 +271,7 @@ fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let written = |object| Written { version: self::version(object), object };
     let change = Change { new: written(object), old: old.map(written), author: version, now };
     let (hub, _) = default::completed(kind, &change);
-    let mended = kind.lens().convert(hub.clone(), Version::V1, version);
+    let mended = kind.lens().convert(hub.clone().into_owned(), Version::V1, version);
     let old = old.map(|old| Written { version: self::version(old), object: old });
     let refused = |written: Written| {
         let verdict = validation::validate(kind, &Change { new: written, old, author: version, now });

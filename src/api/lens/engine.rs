@@ -177,8 +177,8 @@ fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value,
         return (value, None);
     };
     let (shown, remembered): (Vec<_>, Vec<_>) = items.iter().map(|item| item_to_spoke(rows, item)).unzip();
-    let plain = list_to_hub(rows, name, Value::Array(shown.clone()), None);
-    let coarse = (plain != Value::Array(items)).then(|| {
+    let is_given_back = || list_to_hub(rows, name, Value::Array(shown.clone()), None) == Value::Array(items);
+    let coarse = (remembered.iter().any(|one| one.surely_hides(name)) || !is_given_back()).then(|| {
         let memories = shown.iter().zip(remembered);
         let items = memories.map(|(one, memory)| Item {
             shown: digest(one),
@@ -199,6 +199,16 @@ enum Remembered {
 }
 
 impl Remembered {
+    /// The spoke's item alone does not give all of it back: it is more than a name that the item would be given.
+    fn surely_hides(&self, name: Option<&ItemName>) -> bool {
+        let Self::Fields(memory) = self else { return false };
+        let is_given = |field: &str, value: &Value| {
+            let given = name.filter(|name| field == name.field).zip(value.as_str());
+            given.is_some_and(|(name, text)| text.starts_with(&*name.prefix))
+        };
+        !memory.rows.is_empty() || memory.only.iter().any(|(field, value)| !is_given(field, value))
+    }
+
     fn of(self, item: &Value) -> Memory {
         match self {
             Self::Nothing => Memory::default(),

@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 
 use super::{Room, Row, tree};
 use crate::api::bounded::{Budget, Twice};
+use crate::api::checksum::hexadecimal;
 
 /// What the keys of all loss annotations begin with.
 pub const PREFIX: &str = "conversion.gatehouse.dev/";
@@ -127,8 +128,11 @@ impl Memory {
     #[must_use]
     pub fn to_annotations(&self, room: &Room) -> Loss {
         let mut writer = Writer { loss: Loss::new(), size: 0 };
-        let written = leaves(&self.only, "", &mut |pointer, value| writer.leaf(&pointer, value))
-            .and_then(|()| self.rows.iter().try_for_each(|(pointer, coarse)| writer.coarse(pointer, coarse)));
+        let written =
+            leaves(&self.only, &mut String::new(), &mut |pointer, value| writer.leaf(pointer, value))
+                .and_then(|()| {
+                    self.rows.iter().try_for_each(|(pointer, coarse)| writer.coarse(pointer, coarse))
+                });
         if written.is_some() && (writer.size <= room.surely || writer.size <= (room.exactly)()) {
             return writer.loss;
         }
@@ -150,7 +154,8 @@ struct Writer {
 impl Writer {
     fn leaf(&mut self, pointer: &str, value: &Value) -> Option<()> {
         let (key, is_plain) = key(pointer);
-        let text = if is_plain { value.to_string() } else { format!("{{{}:{value}}}", Value::from(pointer)) };
+        let value = serde_json::to_string(value).ok()?;
+        let text = if is_plain { value } else { format!("{{{}:{value}}}", Value::from(pointer)) };
         self.add(key, text)
     }
 
@@ -200,9 +205,12 @@ pub fn did_not_fit(loss: &Loss) -> bool {
 #[must_use]
 pub fn key(pointer: &str) -> (String, bool) {
     let plain = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let name = pointer.trim_start_matches('/').replace('/', ".");
-    if pointer.split('/').skip(1).all(plain) && name.len() <= LONGEST_NAME {
-        return (format!("{PREFIX}{name}"), true);
+    let name = pointer.strip_prefix('/').unwrap_or(pointer);
+    if name.len() <= LONGEST_NAME && pointer.split('/').skip(1).all(plain) {
+        let mut key = String::with_capacity(PREFIX.len() + name.len());
+        key.push_str(PREFIX);
+        key.extend(name.chars().map(|one| if one == '/' { '.' } else { one }));
+        return (key, true);
     }
     let digest = digest(&Value::from(pointer));
     let readable: Vec<_> = pointer.split('/').skip(1).take_while(|step| plain(step)).collect();
@@ -221,18 +229,27 @@ fn read(key: &str, text: &str, budget: &Budget) -> Option<(String, Value)> {
     fields.into_iter().next()
 }
 
-/// Every field that is no object with fields of its own, with its JSON pointer, until there are enough.
+/// Every field that is no object with fields of its own, with its JSON pointer, until there are enough. `place` is the
+/// pointer of the object, and is left as it was.
 fn leaves(
     fields: &Map<String, Value>,
-    place: &str,
-    found: &mut impl FnMut(String, &Value) -> Option<()>,
+    place: &mut String,
+    found: &mut impl FnMut(&str, &Value) -> Option<()>,
 ) -> Option<()> {
+    let above = place.len();
     fields.iter().try_for_each(|(name, value)| {
-        let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-        match value {
-            Value::Object(inner) if !inner.is_empty() => leaves(inner, &place, found),
-            leaf => found(place, leaf),
+        place.push('/');
+        if name.contains(['~', '/']) {
+            place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        } else {
+            place.push_str(name);
         }
+        match value {
+            Value::Object(inner) if !inner.is_empty() => leaves(inner, place, found),
+            leaf => found(place, leaf),
+        }?;
+        place.truncate(above);
+        Some(())
     })
 }
 
@@ -256,14 +273,7 @@ fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value, budget: &Bu
 pub(super) fn digest(value: &Value) -> String {
     let mut text = Vec::new();
     write_sorted(&mut text, value);
-    digest::digest(&digest::SHA256, &text).as_ref()[..8].iter().fold(
-        String::with_capacity(16),
-        |mut text, byte| {
-            use std::fmt::Write as _;
-            _ = write!(text, "{byte:02x}");
-            text
-        },
-    )
+    hexadecimal(&digest::digest(&digest::SHA256, &text).as_ref()[..8])
 }
 
 /// A few bits of each field of an item of the spoke: two items are the more alike the more of them they share.

@@ -283,6 +283,9 @@ impl Lens {
     /// A row says something of this part of an object; what no row names passes through a conversion as it is.
     #[must_use]
     pub fn has_part(&self, name: &str) -> bool {
+        if ENVELOPE.contains(&name) {
+            return false;
+        }
         let is_in = |place: &str| tree::steps(place).next() == Some(name);
         let mut rows = self.spokes.iter().flat_map(|(_, table)| table.rows.iter());
         rows.any(|row| is_in(row.hub()) || row.spoke().is_some_and(is_in))

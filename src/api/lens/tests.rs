@@ -13,6 +13,7 @@ use crate::kinds::KINDS;
 use crate::kinds::tdset::api::TDSetKind;
 use crate::properties;
 
+mod lists;
 mod tables;
 
 const HUB: Version = Version::V1;

@@ -69,12 +69,11 @@ fn decode(object: &Value) -> Result<TDSetSpec, FieldError> {
 fn counts(spec: &TDSetSpec, validation: &mut Validation) {
     let path = Path::spec();
     let windows = spec.windows().iter().enumerate();
-    let windows = windows.map(|(at, window)| (path.at("windows").index(at), window.replicas));
+    let windows = windows.map(|(at, window)| ("windows", at, window.replicas));
     let exceptions = spec.exceptions().iter().enumerate();
-    let exceptions =
-        exceptions.filter_map(|(at, one)| Some((path.at("exceptions").index(at), one.replicas?)));
+    let exceptions = exceptions.filter_map(|(at, one)| Some(("exceptions", at, one.replicas?)));
     match spec.default_replicas {
-        Some(replicas) => range(&path.at("defaultReplicas"), replicas, 0..=MOST_REPLICAS, validation),
+        Some(replicas) => range(|| path.at("defaultReplicas"), replicas, 0..=MOST_REPLICAS, validation),
         None if spec.target.reference.is_none() || spec.autoscaler.is_some() => {
             // No rule of the definition says this: a stored spec with a field of a wrong type would make it fail, and
             // refuse even a new status.
@@ -83,11 +82,11 @@ fn counts(spec: &TDSetSpec, validation: &mut Validation) {
         }
         None => {}
     }
-    for (path, replicas) in windows.chain(exceptions) {
-        range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, validation);
+    for (list, at, replicas) in windows.chain(exceptions) {
+        range(|| path.at(list).index(at).at("replicas"), replicas, 0..=MOST_REPLICAS, validation);
     }
     if let Some(minutes) = spec.resync_minutes {
-        range(&path.at("resyncMinutes"), minutes, 1..=1440, validation);
+        range(|| path.at("resyncMinutes"), minutes, 1..=1440, validation);
     }
 }
 
@@ -109,10 +108,15 @@ fn name(object: &Value, spec: &TDSetSpec, validation: &mut Validation) {
 /// What a label's value may have, in characters.
 const LONGEST_NAME: usize = 63;
 
-fn range(path: &Path, number: i32, allowed: std::ops::RangeInclusive<i32>, validation: &mut Validation) {
+fn range(
+    path: impl FnOnce() -> Path,
+    number: i32,
+    allowed: std::ops::RangeInclusive<i32>,
+    validation: &mut Validation,
+) {
     if !allowed.contains(&number) {
         let detail = format!("must be from {} to {}", allowed.start(), allowed.end());
-        validation.reject(FieldError::invalid(path.clone(), number, detail));
+        validation.reject(FieldError::invalid(path(), number, detail));
     }
 }
 
@@ -123,19 +127,19 @@ fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validatio
     let stored: HashSet<&str> = stored.map(|window| window.from.as_str()).collect();
     unique(&path, spec.windows().iter().map(|window| window.name.as_str()), validation);
     for (at, window) in spec.windows().iter().enumerate() {
-        let path = path.index(at);
+        let path = || path.index(at);
         if window.from == window.to && !stored.contains(window.from.as_str()) {
             let detail = "must differ from from: a window of no length is never active";
-            validation.reject(FieldError::invalid(path.at("to"), &window.to, detail));
+            validation.reject(FieldError::invalid(path().at("to"), &window.to, detail));
         }
         match &window.season {
             Some(v1::Season { first: Some(first), last: Some(last) }) if last < first => {
-                let path = path.at("season").at("last");
+                let path = path().at("season").at("last");
                 validation.reject(FieldError::invalid(path, last, "must not be before first"));
             }
             Some(v1::Season { first: None, last: None }) => {
                 let detail = "at least one of first and last is required";
-                validation.reject(FieldError::required(path.at("season"), detail));
+                validation.reject(FieldError::required(path().at("season"), detail));
             }
             _ => {}
         }

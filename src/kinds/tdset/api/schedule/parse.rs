@@ -37,7 +37,7 @@ impl Schedule {
         let windows = spec.windows().iter().enumerate();
         let windows: Vec<Window> = windows
             .take(MOST_RULES)
-            .map(|(at, window)| faults.window(&path.at("windows").index(at), window))
+            .map(|(at, window)| faults.window(&|| path.at("windows").index(at), window))
             .collect();
         let exceptions = spec.exceptions().iter().enumerate();
         let exceptions: Vec<Exception> = exceptions
@@ -90,20 +90,20 @@ impl Faults {
         })
     }
 
-    fn window(&mut self, path: &Path, window: &v1::Window) -> Window {
-        let season = window.season.clone().unwrap_or_default();
-        let season_path = path.at("season");
+    fn window(&mut self, path: &dyn Fn() -> Path, window: &v1::Window) -> Window {
+        let season = window.season.as_ref();
+        let bound = |season: &'static str| move || path().at("season").at(season);
         let days = window
             .days
             .as_ref()
             .map_or(ALL_DAYS, |days| days.iter().fold(0, |mask, day| mask | 1 << *day as u8));
         Window {
             name: Arc::from(window.name.as_str()),
-            from: self.time(&path.at("from"), &window.from, DAY - 1),
-            to: self.time(&path.at("to"), &window.to, DAY),
+            from: self.time(|| path().at("from"), &window.from, DAY - 1),
+            to: self.time(|| path().at("to"), &window.to, DAY),
             days,
-            first: self.bound(&season_path.at("first"), season.first.as_deref()),
-            last: self.bound(&season_path.at("last"), season.last.as_deref()),
+            first: self.bound(bound("first"), season.and_then(|season| season.first.as_deref())),
+            last: self.bound(bound("last"), season.and_then(|season| season.last.as_deref())),
             replicas: window.replicas,
             enabled: window.enabled.unwrap_or(true),
         }
@@ -119,7 +119,7 @@ impl Faults {
             (None, Some(dates)) => {
                 let path = path.at("dates");
                 let dates = dates.iter().enumerate();
-                When::Dates(dates.filter_map(|(at, text)| self.date(&path.index(at), text)).collect())
+                When::Dates(dates.filter_map(|(at, text)| self.date(|| path.index(at), text)).collect())
             }
             (None, None) => When::Elsewhere,
         };
@@ -128,24 +128,24 @@ impl Faults {
     }
 
     /// A local time as minutes of the day, at most `last`.
-    fn time(&mut self, path: &Path, text: &str, last: u16) -> u16 {
+    fn time(&mut self, path: impl FnOnce() -> Path, text: &str, last: u16) -> u16 {
         minutes(text).filter(|minute| *minute <= last).unwrap_or_else(|| {
             let latest = format!("{:02}:{:02}", last / 60, last % 60);
             let detail = format!("must be a local time, \"HH:MM\" from 00:00 to {latest}");
-            self.0.push(FieldError::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path(), text, detail));
             0
         })
     }
 
-    fn bound(&mut self, path: &Path, text: Option<&str>) -> Option<Date> {
+    fn bound(&mut self, path: impl FnOnce() -> Path, text: Option<&str>) -> Option<Date> {
         text.and_then(|text| self.date(path, text))
     }
 
-    fn date(&mut self, path: &Path, text: &str) -> Option<Date> {
+    fn date(&mut self, path: impl FnOnce() -> Path, text: &str) -> Option<Date> {
         let found = date(text);
         if found.is_none() {
             let detail = "must be a date, such as 2026-12-25";
-            self.0.push(FieldError::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path(), text, detail));
         }
         found
     }

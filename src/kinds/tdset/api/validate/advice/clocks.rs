@@ -57,14 +57,13 @@ fn touches(
     let (text, next_day) = if text == "24:00" { ("00:00", true) } else { (text, next_day) };
     shift.dates().find_map(|date| {
         let start = if next_day { date.yesterday().ok()? } else { date };
-        let local = local(date, text).filter(|_| happens(window, start))?;
+        let is_touched = |local: &DateTime| shift.skips(*local) || shift.repeats(*local);
+        let local = local(date, text).filter(is_touched).filter(|_| happens(window, start))?;
         let instant = time_zone::resolve(zone, local).strftime("%H:%MZ");
         let what = if shift.skips(local) {
             format!("is skipped by the clocks: {} counts, {instant}", shift.after.strftime("%H:%M"))
-        } else if shift.repeats(local) {
-            format!("comes twice: the first one counts, {instant}")
         } else {
-            return None;
+            format!("comes twice: the first one counts, {instant}")
         };
         Some((date, what))
     })
@@ -78,9 +77,12 @@ fn local(date: Date, text: &str) -> Option<DateTime> {
 
 /// Whether the window starts on that date, exceptions aside.
 fn happens(window: &Window, date: Date) -> bool {
-    let (first, last) = season(window);
-    let day = date.to_string();
-    let in_season =
-        first.is_none_or(|first| first <= day.as_str()) && last.is_none_or(|last| day.as_str() <= last);
+    let in_season = match season(window) {
+        (None, None) => true,
+        (first, last) => {
+            let day = date.to_string();
+            first.is_none_or(|first| first <= day.as_str()) && last.is_none_or(|last| day.as_str() <= last)
+        }
+    };
     in_season && starts_on(window, date.weekday())
 }
