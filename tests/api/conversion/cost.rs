@@ -178,7 +178,8 @@ fn a_cold_list(counter: &Counter) {
         "figure: a cold list of {count} objects took {by_hub:.2?} by v1, and {took:.2?} by v1alpha1, with {reviews} \
          conversions of {seconds:.2} s together by the API server's account; {gate} of {worked:.2} s by the gate's"
     );
-    assert_eq!(gate, count as u64, "each was converted once");
+    let (count, most) = (count as u64, 2 * count as u64);
+    assert!((count..=most).contains(&gate), "each was converted, and a filling of before may go on: {gate}");
     bare.define(&bare.definitions());
     // An API server deletes those of a collection one after the other, within the time that a request may take.
     let hub = of("v1", namespace, "tdsets");
