@@ -169,6 +169,3 @@ impl Migration<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

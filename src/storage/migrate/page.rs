@@ -43,14 +43,8 @@ impl Migration<'_> {
             match self.insist(patience, || self.requests.page(definition, size, &next)).await {
                 Answer::Done(page) => return Ok(page),
                 Answer::Refused(status, _) if status.code == 410 && !next.is_empty() => {
-                    let fresh = status
-                        .metadata
-                        .and_then(|meta| meta.continue_)
-                        .filter(|fresh| *fresh != next && !fresh.is_empty());
-                    match fresh {
-                        Some(fresh) => place.next = fresh,
-                        None => *place = place.again(),
-                    }
+                    let instead = status.metadata.and_then(|meta| meta.continue_);
+                    *place = place.after_expiry(instead);
                 }
                 // A page that a webhook converts may take longer than a request may.
                 Answer::Nothing(_) if size > SMALLEST && !self.stop.is_cancelled() => {

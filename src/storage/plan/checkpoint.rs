@@ -53,6 +53,16 @@ impl Checkpoint {
         self.pass == 1 && self.next.is_empty()
     }
 
+    /// Where to go on where the API server no longer knows this place: at the one that it gives instead, or else at the
+    /// beginning of the pass.
+    #[must_use]
+    pub fn after_expiry(&self, instead: Option<String>) -> Self {
+        match instead.filter(|next| *next != self.next && !next.is_empty()) {
+            Some(next) => Self { next, ..self.clone() },
+            None => self.again(),
+        }
+    }
+
     /// Where to begin: at the place that is known, if that is one of the same migration, and otherwise here.
     #[must_use]
     pub fn or_where(self, known: Option<&Self>) -> Self {
@@ -103,5 +113,16 @@ mod tests {
         assert_eq!(beginning.clone().or_where(Some(&known)), known.again(), "what failed is tried again");
         assert_eq!(of(Some(&BTreeMap::from([(ANNOTATION.to_owned(), "{}".to_owned())]))), None);
         assert_eq!(of(None), None);
+    }
+    #[test]
+    fn a_pass_goes_on_after_its_place_has_expired() {
+        let beginning = Checkpoint::at_pass(2, "u", 1, "v1");
+        let mut known = Checkpoint { next: "old".to_owned(), ..beginning.clone() };
+        known.tally.rewritten = 7;
+        let fresh = Checkpoint { next: "fresh".to_owned(), ..known.clone() };
+        assert_eq!(known.after_expiry(Some("fresh".to_owned())), fresh, "what was written counts");
+        for no_other in [None, Some(String::new()), Some("old".to_owned())] {
+            assert_eq!(known.after_expiry(no_other), beginning);
+        }
     }
 }
