@@ -208,10 +208,11 @@ mod tests {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         let days = ObjectKey::config_map("a", "days");
-        for number in 0..2_000 {
+        // Each one would hold it before those that came earlier.
+        for number in (0..2_000).rev() {
             let object = json!({
                 "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
-                "metadata": {"name": format!("t{number}"), "namespace": "a", "uid": number.to_string()},
+                "metadata": {"name": format!("t{number}"), "namespace": "a", "uid": format!("{number:04}")},
                 "spec": {"defaultReplicas": 1, "target": {}},
             });
             let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
