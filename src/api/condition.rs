@@ -55,24 +55,36 @@ pub struct Statement {
     pub message: String,
 }
 
-/// Declares the `ConditionType` of a kind, with each name once: the word in the status is the word in the code.
-macro_rules! condition_types {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// The type of a condition.
+/// Declares an enumeration with each name once: the word in the status is the word in the code.
+macro_rules! words {
+    ($(#[$about:meta])* $type:ident, $word:literal: $($(#[$doc:meta])* $name:ident,)*) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum ConditionType {
+        pub enum $type {
             $($(#[$doc])* $name,)*
         }
 
-        impl ConditionType {
-            /// As the condition's `type` has it.
+        impl $type {
+            #[doc = concat!("As the condition's `", $word, "` has it.")]
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
                 }
             }
+        }
+    };
+}
 
+/// Declares the `ConditionType` of a kind.
+macro_rules! condition_types {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $crate::api::condition::words! {
+            /// The type of a condition.
+            ConditionType, "type": $($(#[$doc])* $name,)*
+        }
+
+        impl ConditionType {
             /// The statement that this holds or does not, and why.
             #[must_use]
             pub fn is(
@@ -92,26 +104,17 @@ macro_rules! condition_types {
     };
 }
 
-/// The same for the `Reason` of a kind.
+/// Declares the `Reason` of a kind.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Why a condition holds or does not.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Reason {
-            $($(#[$doc])* $name,)*
+        $crate::api::condition::words! {
+            /// Why a condition holds or does not.
+            Reason, "reason": $($(#[$doc])* $name,)*
         }
 
         impl Reason {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// As the condition's `reason` has it.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
 
             /// The one of that name.
             #[must_use]
@@ -122,7 +125,7 @@ macro_rules! reasons {
     };
 }
 
-pub(crate) use {condition_types, reasons};
+pub(crate) use {condition_types, reasons, words};
 
 /// Writes `statement` into `conditions`, as found at `generation`. Returns whether that changed anything, its time
 /// aside: if nothing, the status need not be written.
