@@ -179,7 +179,10 @@ fn a_cold_list(counter: &Counter) {
          conversions of {seconds:.2} s together by the API server's account; {gate} of {worked:.2} s by the gate's"
     );
     let (count, most) = (count as u64, 2 * count as u64);
-    assert!((count..=most).contains(&gate), "each was converted, and a filling of before may go on: {gate}");
+    assert!(
+        (count..=most).contains(&gate),
+        "the API server converts each object once, or twice where it still fills an earlier cache: {gate}"
+    );
     bare.define(&bare.definitions());
     // An API server deletes those of a collection one after the other, within the time that a request may take.
     let hub = of("v1", namespace, "tdsets");

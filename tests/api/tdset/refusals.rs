@@ -44,7 +44,7 @@ impl<'a> Refusal<'a> {
         let name = format!("{}-{resource}", namespace.name);
         let rules = json!([{"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"],
             "resources": [resource]}]);
-        let webhook = json!({"name": "nobody.example.com", "rules": rules, "namespaceSelector": here(namespace),
+        let webhook = json!({"name": "absent.example.com", "rules": rules, "namespaceSelector": here(namespace),
             "clientConfig": {"url": "https://127.0.0.1:1/"}, "failurePolicy": "Fail", "sideEffects": "None",
             "admissionReviewVersions": ["v1"], "timeoutSeconds": 1});
         let mut refusal = Self { bed: namespace.bed, paths: Vec::new() };

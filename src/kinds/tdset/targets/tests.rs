@@ -37,7 +37,7 @@ async fn the_end_of_a_reconciliation_looks_at_no_entry_of_another_object() {
     targets.begins("8");
     targets.watch("8", &kinds[1]);
     targets.ends("8");
-    assert_eq!(askers(), [None, Some(1)], "a kind is no longer watched that nobody asks for");
+    assert_eq!(askers(), [None, Some(1)], "gatehouse stops watching a kind once no TDSet asks for it");
 }
 
 #[test]
