@@ -269,30 +269,13 @@ fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(7)));
 }
 
-/// The kind of KEDA 2, as far as bounds go: with the types and the required fields of KEDA's own definition.
+/// KEDA's own definition, and the rule of `idleReplicaCount` that KEDA's webhook adds to it.
 fn define_scaled_objects(bed: &Bed) {
-    let count = json!({"type": "integer", "format": "int32"});
-    let text = json!({"type": "string"});
-    // KEDA's own webhook asks for that.
+    let mut definition = deploy::objects(include_str!("scaledobjects.yaml")).remove(0);
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
     let rule = "!has(self.idleReplicaCount) || self.idleReplicaCount < self.minReplicaCount";
-    let rules = json!([{"rule": rule, "message": "idleReplicaCount must be less than minReplicaCount"}]);
-    let texts = json!({"type": "object", "additionalProperties": text});
-    let trigger = json!({"type": "object", "required": ["metadata", "type"],
-        "properties": {"type": text, "name": text, "metadata": texts}});
-    let spec = json!({"type": "object", "required": ["scaleTargetRef", "triggers"], "x-kubernetes-validations": rules,
-        "properties": {
-        "scaleTargetRef": {"type": "object", "required": ["name"],
-            "properties": {"apiVersion": text, "kind": text, "name": text}},
-        "minReplicaCount": count, "maxReplicaCount": count, "idleReplicaCount": count,
-        "triggers": {"type": "array", "items": trigger},
-    }});
-    let schema = json!({"type": "object", "properties": {"spec": spec}});
-    let version = json!({"name": "v1alpha1", "served": true, "storage": true,
-        "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}});
-    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "scaledobjects.keda.sh"},
-        "spec": {"group": "keda.sh", "scope": "Namespaced", "versions": [version],
-            "names": {"kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject"}}});
+    definition.pointer_mut(spec).expect("a spec")["x-kubernetes-validations"] =
+        json!([{"rule": rule, "message": "idleReplicaCount must be less than minReplicaCount"}]);
     bed.objects.must(Ask::create(&definition, ""));
     bed.until_established("scaledobjects.keda.sh");
 }

@@ -77,20 +77,28 @@ impl Plan {
 #[must_use]
 pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
     let cluster = ClusterState::new(desired, seen);
-    let decision = decide(&cluster);
+    let mut decision = decide(&cluster);
+    if decision.record == seen.record {
+        decision.actions = beside(&cluster, decision.actions);
+    }
     let summary = summary::of(&cluster, &decision);
     let Decision { record, actions, wake } = decision;
     if record != seen.record {
         let write = Action::WriteRecord { before: seen.record.clone(), record: record.clone() };
         return Plan { actions: vec![write], record, summary, wake: Wake::Soon };
     }
-    let sets = |action: &Action| matches!(action, Action::ApplyStatefulSet { .. });
-    let template = upgrade::apply_again(&cluster).filter(|_| !actions.iter().any(sets));
-    let refused = housekeeping::refused(&cluster).into_iter().chain(template);
-    let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
-    let actions = [certificates::actions(&cluster), actions, refused.collect()].concat();
     let wake = if actions.is_empty() { wake } else { Wake::Soon };
     Plan { actions: one_irreversible(actions), record, summary, wake }
+}
+
+/// What is decided, between what waits for nothing else and what nothing waits for.
+fn beside(cluster: &ClusterState, decided: Vec<Action>) -> Vec<Action> {
+    let desired = cluster.desired;
+    let sets = |action: &Action| matches!(action, Action::ApplyStatefulSet { .. });
+    let template = upgrade::apply_again(cluster).filter(|_| !decided.iter().any(sets));
+    let refused = housekeeping::refused(cluster).into_iter().chain(template);
+    let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
+    [certificates::actions(cluster), decided, refused.collect()].concat()
 }
 
 /// The actions up to the first irreversible one: what comes after it has to be decided on what it made.

@@ -79,6 +79,14 @@ fn the_authority_is_made_before_what_it_signs() {
 }
 
 #[test]
+fn a_spec_is_not_reached_while_certificates_are_written() {
+    let reached = |cluster: &Cluster| plan(&cluster.desired, &cluster.seen).summary.is_reached;
+    assert!(reached(&Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])))));
+    assert!(!reached(&Cluster::new(None, Some(&leaf(1, &[1])))));
+    assert!(!reached(&Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(1, &[1])))));
+}
+
+#[test]
 fn what_is_due_is_renewed_and_nothing_else() {
     let mut cluster = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
     let mut aged = leaf(1, &[1]);
