@@ -87,7 +87,7 @@ pub struct Operator {
     calendars: Calendars,
     claims: Arc<TargetOwnership>,
     writer: ApiWriter,
-    due_queue: DueQueue,
+    due_queue: DueQueue<ObjectRef<Watched<TDSet>>>,
     board: Arc<ObjectMetrics<Line>>,
     metrics: Metrics,
 }
@@ -128,6 +128,7 @@ impl Reconciler for Operator {
         );
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
+        let (called, of_due_queue) = mpsc::unbounded();
         let claims = Arc::new(TargetOwnership::new(told));
         let subjects =
             stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
@@ -142,11 +143,11 @@ impl Reconciler for Operator {
             scales_to_zero: OnceCell::new(),
             targets,
             claims,
-            due_queue: DueQueue::default(),
+            due_queue: DueQueue::new(called),
             board: metrics.objects.add(),
             metrics: metrics.clone(),
         };
-        let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
+        let triggers = [of_deployments, of_services, concerned, of_claims.boxed(), of_due_queue.boxed()];
         (operator, stream::select_all(triggers).boxed())
     }
 
@@ -169,8 +170,7 @@ impl Reconciler for Operator {
     }
 
     fn forget(&self, uid: &str) {
-        self.due_queue.expect(uid, None);
-        self.due_queue.settled(uid);
+        self.due_queue.forget(uid);
         self.claims.forget(uid);
         self.targets.forget(uid);
         self.calendars.asked.forget(uid);
@@ -191,7 +191,9 @@ impl Reconciler for Operator {
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
-        self.due_queue.gives_way(uid(metadata), now)
+        let reference = || ObjectRef::new(metadata.name.as_deref().unwrap_or_default());
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        self.due_queue.gives_way(uid(metadata), || reference().within(namespace), now)
     }
 
     fn resolve(
