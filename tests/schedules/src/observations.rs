@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use gatehouse::api::condition::State;
 use gatehouse::api::field::{FieldError, Path, Reason as FaultReason};
+use gatehouse::controllers::Watched;
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -26,7 +27,7 @@ use gatehouse::kinds::tdset::target_ownership::TargetOwnership;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kit::explore::{Keyed, Memo};
-use kube::core::{ApiResource, DeserializeGuard};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::effects::{merge, written};
@@ -409,7 +410,7 @@ impl World {
         for (tdset, schedule) in objects().zip(&self.schedules) {
             if !schedule.is_gone {
                 let subjects = spec::subjects(&tdset);
-                claims.seen(&DeserializeGuard(Ok(tdset)), Some(subjects));
+                claims.seen(&Watched(Ok(tdset)), Some(subjects));
             }
         }
         let subject = Spec::resolve(&objects().nth(at)?, Vec::new()).workload();

@@ -3,7 +3,7 @@
 //! The count is not in it. Server-side apply takes a field away when its manager no longer sends it, and a Deployment
 //! without a count gets 1. So the count has a manager of its own, which is silent while `suspend` is set, and what is
 //! applied here can roll out without touching it. Only a new Deployment is made with its count, so that it never
-//! starts with another one.
+//! starts with another one. The manager of the count claims that one before the template is applied again.
 
 use std::collections::BTreeMap;
 
