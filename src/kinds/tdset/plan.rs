@@ -236,9 +236,10 @@ fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
     view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata) && is_applied())
 }
 
-/// Claims the count of a Deployment while it is not ours to write, without force: only while it stands.
+/// Claims the count of a Deployment where no other one is written, without force: only while it stands.
 fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
-    let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
+    let is_written = matches!(view.counter(), Some(Counter::Deployment(_)))
+        && view.wanted().is_some_and(|wanted| wanted != deployment::replicas(found));
     if is_written || is_going(&found.metadata) {
         return None;
     }
@@ -300,11 +301,10 @@ fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
     }
 }
 
-/// The same of a Deployment that was made, and also where the count would be lost otherwise.
+/// The same of a Deployment that was made.
 fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
     let wanted = view.wanted()?;
-    let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
-    if is_so || is_going(&found.metadata) {
+    if wanted == deployment::replicas(found) || is_going(&found.metadata) {
         return None;
     }
     Some(write_count(found, wanted))

@@ -37,7 +37,7 @@ fn a_field_that_another_client_changed_is_taken_back_and_what_it_added_stays() {
         let mut cluster = cluster.clone();
         cluster.edit(edit);
         let claims = verbs(&cluster.pass(&shop).work);
-        assert_eq!(claims == ["apply! Deployment 2 as gatehouse-tdset-count"], undone, "{at}: {claims:?}");
+        assert_eq!(claims == ["apply Deployment 2 as gatehouse-tdset-count"], undone, "{at}: {claims:?}");
         let work = verbs(&plan(&shop, &cluster.0).work);
         assert_eq!(work == ["apply! Deployment null as gatehouse-tdset"], undone, "{at}: {work:?}");
     }

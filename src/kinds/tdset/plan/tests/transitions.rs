@@ -21,7 +21,7 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     }
 
     // Not in one reconciliation: what the API server refuses holds up nothing else that the reconciliation does.
-    assert_eq!(verbs(&cluster.pass(&edited).work), ["apply! Deployment 2 as gatehouse-tdset-count"]);
+    assert_eq!(verbs(&cluster.pass(&edited).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
     assert_eq!(verbs(&plan(&edited, &cluster.0).work), ["apply! Deployment null as gatehouse-tdset"]);
 }
 
