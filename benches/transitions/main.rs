@@ -189,7 +189,7 @@ impl Run<'_> {
         f64::from(self.count) / last
     }
 
-    /// When each count was first seen to be `replicas`, sorted; the watches begin at once.
+    /// When a watch first showed each count as `replicas`, sorted; the watches begin at once.
     async fn written(
         &self,
         client: &Client,

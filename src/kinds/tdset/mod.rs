@@ -33,7 +33,6 @@ use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -66,7 +65,7 @@ use kept::ObjectState;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
-use observation::{Bounds, Controller, ObjectKey, Observed};
+use observation::{Bounds, Controller, FoundDeployment, ObjectKey, Observed};
 use plan::Plan;
 use spec::Spec;
 use target_ownership::TargetOwnership;
@@ -78,7 +77,7 @@ pub(super) use plan::tests::situations;
 /// Reconciles TDSets.
 pub struct Operator {
     client: Client,
-    deployments: Cache<Deployment>,
+    deployments: Cache<FoundDeployment>,
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
     /// Whether the API server takes a lower bound of 0 of those.
@@ -118,7 +117,7 @@ impl Reconciler for Operator {
     }
 
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
-        let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
+        let (deployments, of_deployments) = Cache::watch(&client, realm, FoundDeployment::trim);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
@@ -257,7 +256,7 @@ impl Reconciler for Operator {
     }
 
     fn planned(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, _now: Timestamp) {
-        state.recall.begin();
+        state.recall.begin(execution.object.metadata.resource_version.as_deref());
         state.kept.found(execution.plan, execution.seen);
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
@@ -360,12 +359,7 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
-/// Takes out of a Deployment what is never read: of its managed fields, all but the owner of the count.
-fn trim_deployment(deployment: &mut Deployment) {
-    observation::trim(&mut deployment.metadata);
-}
-
-/// The same of a Service.
+/// Takes out of a Service what is never read.
 fn trim_service(service: &mut Service) {
     service.metadata.managed_fields = None;
 }

@@ -11,7 +11,7 @@ use kube::core::ApiResource;
 
 use super::Operator;
 use super::kept::ObjectState;
-use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
+use super::observation::{Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
 use crate::api::GROUP;
@@ -113,7 +113,7 @@ async fn read(
 fn watch_foreign(
     operator: &Operator,
     spec: &Spec,
-    deployment: Option<&Deployment>,
+    deployment: Option<&FoundDeployment>,
     service: Option<&Service>,
 ) {
     let is_foreign = |metadata: &ObjectMeta| !controls(&spec.metadata, metadata);
@@ -188,7 +188,7 @@ async fn scales_to_zero(operator: &Operator) -> Result<bool, Error> {
 fn holder(
     operator: &Operator,
     spec: &Spec,
-    deployment: Option<&Deployment>,
+    deployment: Option<&FoundDeployment>,
     target: Option<&Result<Scaled, Blocker>>,
 ) -> Option<(String, String)> {
     let controller = target.and_then(|target| target.as_ref().ok()?.controller.as_ref());

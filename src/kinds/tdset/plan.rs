@@ -21,13 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{Observed, OwnedObject, Reverted, Whole, is_only_in_the_template};
+use super::observation::{FoundDeployment, Observed, OwnedObject, Reverted, Whole, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
@@ -205,16 +204,14 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
     steps.extend(beside);
     let mut whole = Whole::default();
     if let Some(create) = view.create() {
-        match unclaimed(view) {
-            // A policy that refuses the one may not refuse the other, so the template is left to the next
-            // reconciliation. A count that was just written is claimed thereby; the one that was seen would be written
-            // over it.
-            Some(found) => steps.extend(claim(view, found).filter(|_| !is_beside)),
-            None => {
-                let write = made(view, create);
-                whole.deployment = write.is_none() && stands(&view.deployment);
-                steps.extend(write);
-            }
+        // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
+        if let Some(found) = unclaimed(view) {
+            // A count that was just written is claimed thereby; the one that was seen would be written over it.
+            steps.extend(claim(view, found).filter(|_| !is_beside));
+        } else {
+            let write = made(view, create);
+            whole.deployment = write.is_none() && stands(&view.deployment);
+            steps.extend(write);
         }
         let write = in_front(view, create);
         whole.service = write.is_none() && stands(&view.service);
@@ -231,19 +228,19 @@ fn stands<K: Resource<DynamicType = ()>>(owned: &OwnedObject<K>) -> bool {
 
 /// The Deployment whose count would be lost now that the template is to be applied: it came with the template, and has no
 /// owner of its own yet.
-fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
+fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a FoundDeployment> {
     let is_applied = || view.create().is_some_and(|create| made(view, create).is_some());
     view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata) && is_applied())
 }
 
 /// Claims the count of a Deployment where no other one is written, without force: only while it stands.
-fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
+fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
     let is_written = matches!(view.counter(), Some(Counter::Deployment(_)))
-        && view.wanted().is_some_and(|wanted| wanted != deployment::replicas(found));
+        && view.wanted().is_some_and(|wanted| wanted != found.replicas());
     if is_written || is_going(&found.metadata) {
         return None;
     }
-    let manifest = deployment::count(found, deployment::replicas(found));
+    let manifest = deployment::count(found, found.replicas());
     Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
 }
 
@@ -302,15 +299,15 @@ fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
 }
 
 /// The same of a Deployment that was made.
-fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
+fn count_of_deployment(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
     let wanted = view.wanted()?;
-    if wanted == deployment::replicas(found) || is_going(&found.metadata) {
+    if wanted == found.replicas() || is_going(&found.metadata) {
         return None;
     }
     Some(write_count(found, wanted))
 }
 
-fn write_count(found: &Deployment, wanted: i32) -> ApiWrite {
+fn write_count(found: &FoundDeployment, wanted: i32) -> ApiWrite {
     let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
     ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen })
 }

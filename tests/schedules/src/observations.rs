@@ -282,8 +282,8 @@ impl Seen {
             if object["spec"].get("selector").is_none() {
                 merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
             }
-            let mut object: k8s_openapi::api::apps::v1::Deployment = made(object);
-            observation::trim(&mut object.metadata);
+            let mut object: observation::FoundDeployment = made(object);
+            object.trim();
             Arc::new(object)
         });
         observed.service = self.service.as_ref().map(|found| {

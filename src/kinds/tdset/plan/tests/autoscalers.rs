@@ -149,7 +149,7 @@ fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none()
     // The day begins before the count that came with the template is claimed.
     cluster = cluster.at(OPENING);
     cluster.pass(&tdset);
-    assert_eq!(deployment::replicas(cluster.0.deployment.as_ref().unwrap()), 6);
+    assert_eq!(cluster.0.deployment.as_ref().unwrap().replicas(), 6);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn ramped_shop() -> TDSet {
 }
 
 fn count(cluster: &Cluster) -> i32 {
-    deployment::replicas(cluster.0.deployment.as_ref().unwrap())
+    cluster.0.deployment.as_ref().unwrap().replicas()
 }
 
 /// One whose Service has gone.
