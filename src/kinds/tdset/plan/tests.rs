@@ -280,7 +280,8 @@ fn scale(deployment: &mut Deployment, count: i32, manager: &str) {
     }
     spec.replicas = Some(count);
     if manager != "none" {
-        let owner = ManagedFieldsEntry { manager: Some(manager.to_owned()), ..ManagedFieldsEntry::default() };
+        let owner = json!({"manager": manager, "fieldsV1": {"f:spec": {"f:replicas": {}}}});
+        let owner: ManagedFieldsEntry = serde_json::from_value(owner).unwrap();
         deployment.metadata.managed_fields.get_or_insert_default().push(owner);
     }
     deployment.metadata.resource_version = Some("7".to_owned());
