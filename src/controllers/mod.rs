@@ -259,7 +259,6 @@ async fn run_in<Kind: Reconciler>(
     let watching = Arc::clone(&context);
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
         .default_backoff()
-        .modify(|object| object.managed_fields_mut().clear())
         .inspect(move |event| {
             if let Ok(event) = event {
                 watching.on_event(event);
