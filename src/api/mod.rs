@@ -22,6 +22,7 @@ pub mod definition;
 pub mod dns;
 pub mod duration;
 pub mod field;
+mod fields;
 pub mod identity;
 pub mod lens;
 pub mod name;
@@ -148,9 +149,9 @@ pub trait Kind: Send + Sync {
     /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
     fn defaults(&self) -> &'static [default::Field];
 
-    /// Validates an object in the hub version whose structure is valid. `old` is there on update. Paths of faults
-    /// are those of the hub.
-    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation;
+    /// Validates an object in the hub version whose structure is valid. `old` is there on update, and the present where
+    /// warnings about what is sound are wanted. Paths of faults are those of the hub.
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Option<Timestamp>) -> Validation;
 
     /// Which objects must not be deleted, where there are such.
     fn protection(&self) -> Option<policy::Protection> {

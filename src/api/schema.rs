@@ -9,8 +9,8 @@
 //! Assumes that a definition is structural, as the API server demands: no references, no unions of shapes.
 
 mod compile;
+mod unique;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -21,6 +21,8 @@ use serde_json::{Map, Value};
 
 use super::Version;
 use super::field::{FieldError, Path, Reason, Rendered as _, Segment};
+use super::fields;
+use unique::Unique;
 
 /// The schema of one version of a definition; none where the definition lacks that version.
 #[must_use]
@@ -85,15 +87,6 @@ enum Shape {
     Integer,
     Number,
     IntOrString,
-}
-
-/// What makes an item of a list unique.
-#[derive(Debug, Default)]
-enum Unique {
-    #[default]
-    Nothing,
-    Whole,
-    Keys(Box<[Box<str>]>),
 }
 
 #[derive(Debug)]
@@ -277,7 +270,7 @@ impl Validator {
 
     fn object(&mut self, schema: &Schema, fields: &Map<String, Value>, place: &Trail) {
         for required in &schema.required {
-            if fields.get(&**required).is_none_or(Value::is_null) {
+            if fields::get(fields, required).is_none_or(Value::is_null) {
                 self.faults.push(FieldError::required(place.below(Step::Field(required)).path(), ""));
             }
         }
@@ -317,19 +310,8 @@ impl Validator {
 
     /// List maps and sets hold each key once.
     fn distinct(&mut self, schema: &Schema, items: &[Value], place: &Trail) {
-        let keys: &[Box<str>] = match &schema.unique {
-            Unique::Nothing => return,
-            Unique::Whole => &[],
-            Unique::Keys(keys) => keys,
-        };
-        let mut seen = BTreeSet::new();
-        for (index, item) in items.iter().enumerate() {
-            let own = match keys {
-                [] => item.to_string(),
-                keys => keys.iter().filter_map(|key| item.get(&**key)).map(Value::to_string).collect(),
-            };
-            if self.faults.len() < self.most && !seen.insert(own) {
-                let shown = keys.first().and_then(|key| item.get(&**key)).unwrap_or(item);
+        for (index, shown) in schema.unique.repeated(items) {
+            if self.faults.len() < self.most {
                 self.faults.push(FieldError::duplicate(place.below(Step::Index(index)).path(), shown));
             }
         }

@@ -206,7 +206,7 @@ impl Shift {
     /// The local dates that the change touches: one, or two where it happens around midnight.
     pub fn dates(&self) -> impl Iterator<Item = Date> {
         let (low, high) = (self.before.min(self.after).date(), self.before.max(self.after).date());
-        low.series(jiff::Span::new().days(1)).take_while(move |date| *date <= high)
+        std::iter::once(low).chain((low < high).then_some(high))
     }
 }
 

@@ -40,8 +40,18 @@ pub struct Change<'a> {
 /// Validates a creation or an update of a `kind`.
 #[must_use]
 pub fn validate(kind: &dyn Kind, change: &Change) -> Validation {
+    validated(kind, change, Some(change.now))
+}
+
+/// As [`validate`], without the warnings about what is sound: they are worked out only where they are shown.
+#[must_use]
+pub fn errors(kind: &dyn Kind, change: &Change) -> Validation {
+    validated(kind, change, None)
+}
+
+fn validated(kind: &dyn Kind, change: &Change, now: Option<Timestamp>) -> Validation {
     let old = change.old.map(|old| hub(kind, old));
-    let Found { mut validation, whole } = found(kind, change.new, old.as_deref(), change);
+    let Found { mut validation, whole } = found(kind, change.new, old.as_deref(), change.author, now);
     if let (Some(written), Some(old)) = (change.old, &old)
         && !validation.accepted()
     {
@@ -50,7 +60,7 @@ pub fn validate(kind: &dyn Kind, change: &Change) -> Validation {
         let untouched = || hub(kind, change.new).get("spec") == old.get("spec");
         if whole || untouched() {
             // Not as if it were new: what may no longer be made may well be there, and excuses nothing then.
-            ratchet(&mut validation, &found(kind, written, Some(old), change).validation);
+            ratchet(&mut validation, &found(kind, written, Some(old), change.author, None).validation);
         }
     }
     if validation.errors.len() > MOST_FAULTS {
@@ -66,9 +76,8 @@ const MOST_FAULTS: usize = 100;
 /// Validates an object that is stored, as a change that changes nothing, but without forgiving what was there before:
 /// so the controllers meet an object that was stored before a rule existed.
 #[must_use]
-pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Validation {
-    let change = Change { new: object, old: Some(object), author: object.version, now };
-    found(kind, object, Some(&hub(kind, object)), &change).validation
+pub fn stored(kind: &dyn Kind, object: Written) -> Validation {
+    found(kind, object, Some(&hub(kind, object)), object.version, None).validation
 }
 
 /// The object in the hub's version.
@@ -90,13 +99,19 @@ struct Found {
 }
 
 /// All that is wrong with an object, in its author's paths; where that is too much, as much as shows that it is.
-fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Found {
+fn found(
+    kind: &dyn Kind,
+    new: Written,
+    old: Option<&Value>,
+    author: Version,
+    now: Option<Timestamp>,
+) -> Found {
     let mut object = hub(kind, new);
     let of_hub = schema_faults(kind, Version::V1, &object);
     let whole = of_hub.is_empty() || of_hub.len() <= MOST_FAULTS && repair(&mut object, &of_hub);
     // What its schema refuses could take any amount of memory there: only what is sound is converted.
     let fits = if whole { fits(kind, new, &object) } else { None };
-    let meant = if whole { kind.validate(&object, old, change.now) } else { Validation::default() };
+    let meant = if whole { kind.validate(&object, old, now) } else { Validation::default() };
 
     let mut faults = match new.version {
         Version::V1Alpha1 => schema_faults(kind, new.version, new.object),
@@ -104,7 +119,7 @@ fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) ->
     };
     for stage in [of_hub, fits.into_iter().collect(), meant.errors] {
         let room = (MOST_FAULTS + 1).saturating_sub(faults.len());
-        let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, change.author));
+        let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, author));
         let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).take(room).collect();
         faults.extend(news);
     }

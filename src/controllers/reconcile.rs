@@ -76,7 +76,7 @@ pub async fn reconcile<Kind: Reconciler>(
         return leave_undecodable(kind, &object, state, now).await; // effect
     };
     state.unworked = None;
-    let spec = Kind::resolve(object, || faults::<Kind>(object, now), &mut state.own); // pure
+    let spec = Kind::resolve(object, || faults::<Kind>(object), &mut state.own); // pure
     let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
     let status = Kind::status(object, &spec, &seen, &plan, now); // pure
@@ -232,9 +232,9 @@ async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut 
 }
 
 /// What the gate has against an object as it is stored.
-fn faults<Kind: Reconciler>(object: &Kind::Object, now: Timestamp) -> Vec<FieldError> {
+fn faults<Kind: Reconciler>(object: &Kind::Object) -> Vec<FieldError> {
     let object = serde_json::to_value(object).unwrap_or_default();
-    validation::stored(Kind::KIND, Written { version: Version::V1, object: &object }, now).errors
+    validation::stored(Kind::KIND, Written { version: Version::V1, object: &object }).errors
 }
 
 /// Reports an object that cannot be decoded, or lets it go.

@@ -37,9 +37,9 @@ pub enum Why {
 }
 
 impl Why {
-    fn statements<Kind: Reconciler>(self, stored: &Value, namespace: &str, now: Timestamp) -> Vec<Statement> {
+    fn statements<Kind: Reconciler>(self, stored: &Value, namespace: &str) -> Vec<Statement> {
         match self {
-            Self::Undecodable => Kind::undecodable(&faults::<Kind>(stored, now)),
+            Self::Undecodable => Kind::undecodable(&faults::<Kind>(stored)),
             Self::InOwnNamespace => {
                 let message = format!(
                     "namespace {namespace:?} is gatehouse's own: nothing is made in it, since its pods may use the \
@@ -76,7 +76,7 @@ pub async fn report<Kind: Reconciler>(
     let stored = serde_json::to_value(found).unwrap_or_default();
     let before = conditions(&stored);
     let mut after = before.clone();
-    let statements = why.statements::<Kind>(&stored, &place.namespace, now);
+    let statements = why.statements::<Kind>(&stored, &place.namespace);
     state.unworked = statements.first().map(|statement| statement.reason);
     let changes = statements.into_iter();
     let changes = changes.map(|statement| condition::set(&mut after, statement, generation, now));
@@ -108,8 +108,8 @@ pub async fn report<Kind: Reconciler>(
 }
 
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
-fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<FieldError> {
-    let faults = validation::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).errors;
+fn faults<Kind: Reconciler>(stored: &Value) -> Vec<FieldError> {
+    let faults = validation::stored(Kind::KIND, Written { version: Version::V1, object: stored }).errors;
     let unclear = || FieldError::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     if faults.is_empty() { vec![unclear()] } else { faults }
 }

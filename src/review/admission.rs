@@ -13,6 +13,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::audit;
 use super::envelope::{self, Objects, Request, Status, bad_request};
@@ -81,10 +82,11 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
     };
     let dry_run = request.fields.get("dryRun").is_some_and(|value| value.get() == "true");
     let mut report = Report { uid: request.uid.clone(), dry_run, ..Report::default() };
-    if endpoint == Endpoint::Mutate && pods::is_one(&request) {
+    let kind = group_version_kind(&request, "kind");
+    if endpoint == Endpoint::Mutate && pods::is_one(&request, kind.as_ref()) {
         return pods::answer(&request, report, surroundings.image);
     }
-    let decided = read(&request, surroundings.now).and_then(|admission| {
+    let decided = read(&request, kind, surroundings.now).and_then(|admission| {
         describe(&mut report, &admission);
         refuse_own_namespace(&admission, surroundings.own_namespace)?;
         let decision = match endpoint {
@@ -101,7 +103,11 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
     }
 }
 
-fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, Failure> {
+fn read<'a>(
+    request: &'a Request<'a>,
+    kind: Option<[String; 3]>,
+    now: Timestamp,
+) -> Result<Admission<'a>, Failure> {
     let operation = request.text("operation").unwrap_or_default();
     let operation = Operation::ALL.into_iter().find(|one| one.name() == operation).ok_or_else(|| {
         bad_request(format!(
@@ -114,8 +120,7 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
         ["group", "resource"]
             .map(|key| resource.as_ref().and_then(|fields| fields.text(key)).unwrap_or_default())
     };
-    let [group, version, name] = group_version_kind(request, "kind")
-        .ok_or_else(|| bad_request("the request has no kind".to_owned()))?;
+    let [group, version, name] = kind.ok_or_else(|| bad_request("the request has no kind".to_owned()))?;
     let unknown = || {
         let [_, plural] = resource();
         bad_request(format!(
@@ -131,10 +136,20 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
     }
     let kind = kinds::find(&name).filter(|_| group == GROUP).ok_or_else(unknown)?;
     let version: Version = version.parse().map_err(|error| bad_request(format!("request.kind: {error}")))?;
-    let written = group_version_kind(request, "requestKind")
-        .filter(|[group, _, other]| group == GROUP && *other == name);
-    let author = written.and_then(|[_, version, _]| version.parse().ok()).unwrap_or(version);
+    let author = if has_the_same(request, "requestKind", "kind") {
+        version
+    } else {
+        let written = group_version_kind(request, "requestKind")
+            .filter(|[group, _, other]| group == GROUP && *other == name);
+        written.and_then(|[_, version, _]| version.parse().ok()).unwrap_or(version)
+    };
     Ok(Admission { request, kind, operation, sub_resource, version, author, now })
+}
+
+/// Both fields say the same in the same words, as those of most requests do.
+fn has_the_same(request: &Request, one: &str, other: &str) -> bool {
+    let text = |field| request.fields.get(field).map(RawValue::get);
+    text(one) == text(other)
 }
 
 /// A pod in gatehouse's own namespace may use its ServiceAccount: no user may have one created there.
@@ -173,10 +188,6 @@ impl Admission<'_> {
         Change { new, old, author: self.author, now: self.now }
     }
 
-    fn validate(&self, version: Version, object: &Value, old: Option<&Value>) -> Validation {
-        validation::validate(self.kind, &self.change(version, object, old))
-    }
-
     fn old(&self) -> Result<Option<Cow<'_, Value>>, Failure> {
         (self.operation == Operation::Update).then(|| self.object("oldObject")).transpose()
     }
@@ -198,7 +209,8 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
             Cow::Owned(kind.lens().convert(hub.into_owned(), Version::V1, version))
         }
     };
-    let mut validation = admission.validate(version, &mended, old.as_deref());
+    let change = admission.change(version, &mended, old.as_deref());
+    let mut validation = validation::errors(kind, &change);
     if validation.errors.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         validation = Validation { errors: Vec::new(), warnings: additions.warnings };
@@ -213,8 +225,9 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
     let validation = match (admission.operation, admission.sub_resource.as_str()) {
         (Operation::Create | Operation::Update, "") => {
-            let object = admission.object("object")?;
-            admission.validate(admission.version, &object, admission.old()?.as_deref())
+            let (object, old) = (admission.object("object")?, admission.old()?);
+            let change = admission.change(admission.version, &object, old.as_deref());
+            validation::validate(admission.kind, &change)
         }
         (Operation::Update, "scale") => scale(admission)?,
         // Nothing that a rule forbids. Deletions are asked about by configurations of older releases.

@@ -7,10 +7,12 @@
 mod metadata;
 mod object;
 
+use std::borrow::Cow;
 use std::mem;
 
 use serde::Serialize;
 use serde::de::MapAccess;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::envelope::{self, Content, Status, Taken, bad_request, unreadable};
@@ -257,27 +259,45 @@ fn parts(kind: &dyn Kind, object: &mut Object) -> Result<Map<String, Value>, Fai
 fn write_fields(text: &mut Vec<u8>, fields: &RawFields) {
     text.push(b'{');
     let begin = text.len();
-    for (name, raw) in &fields.0 {
-        write_key(text, begin, name);
-        text.extend_from_slice(raw.get().as_bytes());
+    for field in &fields.0 {
+        write_field(text, begin, field);
     }
     text.push(b'}');
 }
 
+/// Appends a field as it came.
+fn write_field(text: &mut Vec<u8>, begin: usize, (key, value): &(Cow<str>, &RawValue)) {
+    match key {
+        // What was read without a copy has nothing to escape.
+        Cow::Borrowed(key) => {
+            separate(text, begin);
+            text.push(b'"');
+            text.extend_from_slice(key.as_bytes());
+            text.extend_from_slice(b"\":");
+        }
+        Cow::Owned(key) => write_key(text, begin, key),
+    }
+    text.extend_from_slice(value.get().as_bytes());
+}
+
 /// Appends the key of a field of the object whose first field begins at `begin`.
 fn write_key(text: &mut Vec<u8>, begin: usize, key: &str) {
+    separate(text, begin);
+    write(text, key);
+    text.push(b':');
+}
+
+fn separate(text: &mut Vec<u8>, begin: usize) {
     if text.len() > begin {
         text.push(b',');
     }
-    write(text, key);
-    text.push(b':');
 }
 
 fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &Metadata, converted: &Parts) {
     text.push(b'{');
     let begin = text.len();
     let key = |text: &mut Vec<u8>, key: &str| write_key(text, begin, key);
-    for (name, raw) in &fields.0 {
+    for field @ (name, _) in &fields.0 {
         match name.as_ref() {
             "apiVersion" => {
                 key(text, name);
@@ -288,10 +308,7 @@ fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &
                 metadata.write(text, &converted.loss);
             }
             name if converted.fields.contains_key(name) => {}
-            _ => {
-                key(text, name);
-                text.extend_from_slice(raw.get().as_bytes());
-            }
+            _ => write_field(text, begin, field),
         }
     }
     if metadata.raw.is_empty() && !converted.loss.is_empty() {

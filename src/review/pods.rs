@@ -11,9 +11,8 @@ use crate::api::field::FieldError;
 use crate::api::pod_hook::PodHook;
 use crate::kinds::KINDS;
 
-/// Whether a request is about a pod itself.
-pub(super) fn is_one(request: &Request) -> bool {
-    let kind = response::group_version_kind(request, "kind");
+/// Whether a request for an object of that group, version and kind is about a pod itself.
+pub(super) fn is_one(request: &Request, kind: Option<&[String; 3]>) -> bool {
     kind.is_some_and(|[group, version, kind]| group.is_empty() && version == "v1" && kind == "Pod")
         && request.text("subResource").unwrap_or_default().is_empty()
 }

@@ -1,10 +1,11 @@
 //! Conversion in both directions by the same rows.
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::super::fields;
+use super::assign::assign;
 use super::memory::{Coarse, Item, Memory, digest, likeness};
 use super::{ItemName, Row, tree};
 
@@ -81,10 +82,10 @@ fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
 /// What stands where the spoke has an object above `place`, and is none.
 fn in_the_way<'a>(fields: &Fields, place: &'a str) -> Option<&'a str> {
     let (part, mut rest) = tree::split(place)?;
-    let mut value = fields.get(part)?;
+    let mut value = fields::get(fields, part)?;
     loop {
         let (step, below) = tree::split(rest)?;
-        value = value.get(step)?;
+        value = fields::get(value.as_object()?, step)?;
         match value {
             _ if below.is_empty() => return None,
             Value::Object(_) => rest = below,
@@ -153,8 +154,8 @@ fn is_empty(spoke: &Fields, row: &Row) -> bool {
 
 /// The parts of the object that are there, empty: an object without `spec` stays one.
 fn kept_parts(fields: &Fields) -> Fields {
-    let objects = fields.iter().filter(|(_, value)| value.is_object());
-    objects.map(|(part, _)| (part.clone(), Value::Object(Fields::new()))).collect()
+    let objects = fields.iter().filter_map(|(part, value)| Some((part, value.as_object()?)));
+    objects.map(|(part, fields)| (part.clone(), Value::Object(Fields::with_capacity(fields.len())))).collect()
 }
 
 /// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
@@ -176,9 +177,17 @@ fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value,
     let Value::Array(items) = value else {
         return (value, None);
     };
-    let (shown, remembered): (Vec<_>, Vec<_>) = items.iter().map(|item| item_to_spoke(rows, item)).unzip();
-    let is_given_back = || list_to_hub(rows, name, Value::Array(shown.clone()), None) == Value::Array(items);
-    let coarse = (remembered.iter().any(|one| one.surely_hides(name)) || !is_given_back()).then(|| {
+    // As long as no item is found to hide something.
+    let (mut kept, mut hides) = (Vec::new(), false);
+    let to_spoke = |item: Value| {
+        kept.extend((!hides).then(|| item.clone()));
+        let (shown, remembered) = item_to_spoke(rows, item);
+        hides |= remembered.surely_hides(name);
+        (shown, remembered)
+    };
+    let (shown, remembered): (Vec<_>, Vec<_>) = items.into_iter().map(to_spoke).unzip();
+    let is_given_back = || list_to_hub(rows, name, Value::Array(shown.clone()), None) == Value::Array(kept);
+    let coarse = (hides || !is_given_back()).then(|| {
         let memories = shown.iter().zip(remembered);
         let items = memories.map(|(one, memory)| Item {
             shown: digest(one),
@@ -227,22 +236,22 @@ impl From<Memory> for Remembered {
     }
 }
 
-fn item_to_spoke(rows: &[Row], item: &Value) -> (Value, Remembered) {
-    let (fields, bare) = match (item, bare_item(rows)) {
-        (Value::Object(fields), bare) => (fields, bare),
-        (Value::String(_), Some(_)) => return (item.clone(), Remembered::Whole),
-        _ => return (item.clone(), Remembered::Nothing),
-    };
-    let Some(place) = bare else {
-        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
-        return (Value::Object(fields), memory.into());
-    };
-    if !matches!(tree::get(fields, place), Some(Value::String(_))) {
-        return (item.clone(), Remembered::Nothing);
+fn item_to_spoke(rows: &[Row], item: Value) -> (Value, Remembered) {
+    match (item, bare_item(rows)) {
+        (Value::Object(fields), None) => {
+            let shown = Fields::with_capacity(fields.len());
+            let (fields, memory) = fields_to_spoke(rows, fields, shown);
+            (Value::Object(fields), memory.into())
+        }
+        (Value::Object(mut fields), Some(place))
+            if matches!(tree::get(&fields, place), Some(Value::String(_))) =>
+        {
+            let value = tree::take(&mut fields, place).unwrap_or_default();
+            (value, Memory { only: fields, ..Memory::default() }.into())
+        }
+        (text @ Value::String(_), Some(_)) => (text, Remembered::Whole),
+        (item, _) => (item, Remembered::Nothing),
     }
-    let mut rest = fields.clone();
-    let value = tree::take(&mut rest, place).unwrap_or_default();
-    (value, Memory { only: rest, ..Memory::default() }.into())
 }
 
 fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
@@ -252,19 +261,27 @@ fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Opti
         _ => Vec::new(),
     };
     let (memories, _) = assign(&items, remembered);
-    let new: Vec<bool> = memories.iter().map(Option::is_none).collect();
-    let memories = memories.into_iter().map(Option::unwrap_or_default);
-    let mut converted: Vec<Value> =
-        items.into_iter().zip(memories).map(|(item, memory)| item_to_hub(rows, item, memory)).collect();
-    if let Some(name) = name {
-        name_items(&mut converted, &new, name);
-    }
+    let unnamed = |(item, memory): (&Value, &Option<Memory>)| {
+        name.filter(|name| memory.is_none() && item.get(&*name.field).is_none())
+    };
+    let unnamed: Vec<Option<&ItemName>> = items.iter().zip(&memories).map(unnamed).collect();
+    let all = items.into_iter().zip(memories).zip(&unnamed);
+    let to_hub = |((item, memory), name): ((_, Option<Memory>), &Option<_>)| {
+        item_to_hub(rows, item, memory.unwrap_or_default(), *name)
+    };
+    let mut converted: Vec<Value> = all.map(to_hub).collect();
+    name_items(&mut converted, &unnamed);
     Value::Array(converted)
 }
 
-fn item_to_hub(rows: &[Row], item: Value, memory: Memory) -> Value {
+/// `name` is that of an item without one, which is given when all items are known.
+fn item_to_hub(rows: &[Row], item: Value, memory: Memory, name: Option<&ItemName>) -> Value {
     match (item, bare_item(rows)) {
-        (Value::Object(fields), None) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
+        (Value::Object(fields), None) => {
+            let mut hub = Fields::with_capacity(fields.len() + 1);
+            hub.extend(name.map(|name| (name.field.clone().into_owned(), Value::Null)));
+            Value::Object(fields_to_hub(rows, fields, memory, hub))
+        }
         (Value::String(text), Some(place)) if !memory.rows.contains_key("") => {
             let mut fields = Fields::new();
             tree::put(&mut fields, place, text.into());
@@ -280,83 +297,6 @@ fn bare_item(rows: &[Row]) -> Option<&str> {
     rows.iter().find(|row| row.spoke() == Some("")).map(Row::hub)
 }
 
-/// Which memory belongs to which item of the spoke's list, and which belong to none. An item that is shown as it was
-/// keeps its own, wherever it has moved to; an item that was edited keeps what its edit did not touch, also where others
-/// were added, moved or taken away.
-fn assign(items: &[Value], remembered: Vec<Item>) -> (Vec<Option<Memory>>, Vec<Memory>) {
-    let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
-    if remembered.is_empty() {
-        return (assigned, Vec::new());
-    }
-    let as_many = items.len() == remembered.len();
-    let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
-    let digests: Vec<_> = items.iter().map(digest).collect();
-    for ((slot, memory), shown) in free.iter_mut().zip(&mut assigned).zip(&digests) {
-        *memory = slot.take_if(|item| item.shown == *shown).map(|item| item.memory);
-    }
-    let mut elsewhere: HashMap<&str, usize> = HashMap::new();
-    for (_, shown) in assigned.iter().zip(&digests).filter(|(memory, _)| memory.is_none()) {
-        *elsewhere.entry(shown).or_default() += 1;
-    }
-    let mut moved: HashMap<String, VecDeque<Memory>> = HashMap::new();
-    let mut rest = Vec::new();
-    for (place, item) in free.into_iter().enumerate().filter_map(|(place, item)| Some((place, item?))) {
-        match elsewhere.get_mut(item.shown.as_str()).filter(|left| **left > 0) {
-            Some(left) => {
-                *left -= 1;
-                moved.entry(item.shown).or_default().push_back(item.memory);
-            }
-            None => rest.push((place, item)),
-        }
-    }
-    for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {
-        *memory = moved.get_mut(shown).and_then(VecDeque::pop_front);
-    }
-    let edited: Vec<usize> = (0..items.len()).filter(|index| assigned[*index].is_none()).collect();
-    let pairs = alike(items, &edited, &rest, as_many);
-    let mut rest: Vec<_> = rest.into_iter().map(|(_, item)| Some(item.memory)).collect();
-    for (index, of) in pairs {
-        assigned[index] = rest[of].take();
-    }
-    (assigned, rest.into_iter().flatten().collect())
-}
-
-/// More comparisons than these are not made: items are then taken in their order.
-const MOST_COMPARED: usize = 1 << 20;
-
-/// Pairs edited items with what is left of the remembered ones, each with its place: those that have most in common
-/// first, and of several such pairs those in the same place, and then the first. What has nothing in common makes a pair
-/// only in the same place of a list of as many items as there were: there all of an item was edited.
-fn alike(items: &[Value], edited: &[usize], rest: &[(usize, Item)], as_many: bool) -> Vec<(usize, usize)> {
-    let looks: Vec<_> = edited.iter().map(|index| likeness(&items[*index])).collect();
-    let looked: usize = looks.iter().map(|look| look.len() + 1).sum();
-    let remembered: usize = rest.iter().map(|(_, item)| item.like.len() + 1).sum();
-    if looked.saturating_mul(remembered) > MOST_COMPARED {
-        return edited.iter().copied().zip(0..rest.len()).collect();
-    }
-    let common = |look: &[u16], item: &Item| look.iter().filter(|bits| item.like.contains(bits)).count();
-    let mut choices = Vec::new();
-    for (look, index) in looks.iter().zip(edited) {
-        for (of, (place, item)) in rest.iter().enumerate() {
-            let (common, stays) = (common(look, item), as_many && place == index);
-            if common > 0 || stays {
-                choices.push((Reverse(common), !stays, *index, of));
-            }
-        }
-    }
-    choices.sort_unstable();
-    let (mut paired, mut taken) = (HashSet::new(), HashSet::new());
-    let mut pairs = Vec::new();
-    for (_, _, index, of) in choices {
-        if !paired.contains(&index) && !taken.contains(&of) {
-            paired.insert(index);
-            taken.insert(of);
-            pairs.push((index, of));
-        }
-    }
-    pairs
-}
-
 /// The first list of the spoke of which an item took the place of another one, so that what only the hub says of that
 /// is gone.
 pub(super) fn list_of_a_lost<'a>(rows: &'a [Row], spoke: &Fields, memory: &Memory) -> Option<&'a str> {
@@ -369,20 +309,22 @@ pub(super) fn list_of_a_lost<'a>(rows: &'a [Row], spoke: &Fields, memory: &Memor
     })
 }
 
-/// Names the `new` items that have no name by their position, and past names that are taken.
-fn name_items(items: &mut [Value], new: &[bool], name: &ItemName) {
-    let mut taken: HashSet<String> =
-        items.iter().filter_map(|item| item.get(&*name.field)?.as_str().map(str::to_owned)).collect();
+/// Names the `unnamed` items by their position, and past names that are taken.
+fn name_items(items: &mut [Value], unnamed: &[Option<&ItemName>]) {
+    let Some(name) = unnamed.iter().flatten().next() else { return };
+    let names = items.iter().filter_map(|item| item.get(&*name.field)?.as_str().map(str::to_owned));
+    let taken: HashSet<String> = names.collect();
     let mut beyond = items.len()..;
-    for (index, item) in items.iter_mut().enumerate() {
+    for (index, item) in items.iter_mut().enumerate().filter(|(index, _)| unnamed[*index].is_some()) {
         let Value::Object(fields) = item else { continue };
-        if fields.contains_key(&*name.field) || !new[index] {
-            continue;
-        }
         let mut free = format!("{}{index}", name.prefix);
-        while !taken.insert(free.clone()) {
+        while taken.contains(&free) {
             free = format!("{}{}", name.prefix, beyond.next().unwrap_or(usize::MAX));
         }
-        fields.shift_insert(0, name.field.clone().into_owned(), free.into());
+        match fields::get_mut(fields, &name.field) {
+            Some(place) if place.is_null() => *place = free.into(),
+            Some(_) => {}
+            None => _ = fields.shift_insert(0, name.field.clone().into_owned(), free.into()),
+        }
     }
 }

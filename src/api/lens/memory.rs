@@ -206,10 +206,13 @@ pub fn did_not_fit(loss: &Loss) -> bool {
 pub fn key(pointer: &str) -> (String, bool) {
     let plain = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let name = pointer.strip_prefix('/').unwrap_or(pointer);
-    if name.len() <= LONGEST_NAME && pointer.split('/').skip(1).all(plain) {
+    if name.len() <= LONGEST_NAME && tree::steps(pointer).all(plain) {
         let mut key = String::with_capacity(PREFIX.len() + name.len());
         key.push_str(PREFIX);
-        key.extend(name.chars().map(|one| if one == '/' { '.' } else { one }));
+        for (depth, step) in tree::steps(pointer).enumerate() {
+            key.push_str(if depth == 0 { "" } else { "." });
+            key.push_str(step);
+        }
         return (key, true);
     }
     let digest = digest(&Value::from(pointer));
@@ -269,9 +272,12 @@ fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value, budget: &Bu
     Some(())
 }
 
+/// Bytes of the text of most items.
+const USUAL: usize = 128;
+
 /// A short digest of a value, the same for every order of keys.
 pub(super) fn digest(value: &Value) -> String {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL);
     write_sorted(&mut text, value);
     hexadecimal(&digest::digest(&digest::SHA256, &text).as_ref()[..8])
 }
@@ -279,7 +285,7 @@ pub(super) fn digest(value: &Value) -> String {
 /// A few bits of each field of an item of the spoke: two items are the more alike the more of them they share.
 pub(super) fn likeness(item: &Value) -> Vec<u16> {
     let fields = item.as_object().into_iter().flatten();
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL);
     let bits = fields.map(|(key, value)| {
         text.clear();
         text.extend_from_slice(key.as_bytes());

@@ -15,6 +15,7 @@
 //! (kubernetes/website#53915), one object that fails makes every list fail, and a default written by a conversion
 //! becomes a field that some manager is said to own.
 
+mod assign;
 mod engine;
 pub mod memory;
 mod path;

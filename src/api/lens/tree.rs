@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::super::fields;
+
 /// The steps of a pointer: `/spec/size` gives `spec`, `size`; the empty pointer gives none.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = &str> {
     let mut rest = pointer;
@@ -27,9 +29,9 @@ pub(super) fn split(pointer: &str) -> Option<(&str, &str)> {
 pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Value> {
     let (step, rest) = split(pointer)?;
     if rest.is_empty() {
-        return object.shift_remove(step);
+        return fields::take(object, step);
     }
-    let child = object.get_mut(step)?.as_object_mut()?;
+    let child = fields::get_mut(object, step)?.as_object_mut()?;
     let taken = take(child, rest)?;
     if child.is_empty() {
         object.shift_remove(step);
@@ -40,8 +42,8 @@ pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Val
 /// The value at `pointer`.
 pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut steps = steps(pointer);
-    let first = object.get(steps.next()?)?;
-    steps.try_fold(first, |value, step| value.get(step))
+    let first = fields::get(object, steps.next()?)?;
+    steps.try_fold(first, |value, step| fields::get(value.as_object()?, step))
 }
 
 /// Puts `value` at `pointer`, making the objects on the way and replacing what is no object.
@@ -58,10 +60,10 @@ pub(super) fn put(object: &mut Map<String, Value>, pointer: &str, value: Value) 
 /// The object under `key`, made where there is none.
 pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     // An entry would need the key as a text of its own, also where it is there.
-    if !object.get(key).is_some_and(Value::is_object) {
+    if !fields::get(object, key).is_some_and(Value::is_object) {
         object.insert(key.to_owned(), Value::Object(Map::new()));
     }
-    match object.get_mut(key) {
+    match fields::get_mut(object, key) {
         Some(Value::Object(child)) => child,
         _ => unreachable!("made an object above"),
     }
@@ -69,7 +71,7 @@ pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'
 
 /// Every field of `object` is in `other` with the same value.
 pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    object.iter().all(|(key, value)| match (value, other.get(key)) {
+    object.iter().all(|(key, value)| match (value, fields::get(other, key)) {
         (Value::Object(mine), Some(Value::Object(theirs))) => is_within(mine, theirs),
         (value, theirs) => Some(value) == theirs,
     })
@@ -78,7 +80,7 @@ pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>)
 /// Adds to `object` what `other` has and it lacks, at every depth. What `object` has is never changed.
 pub(super) fn fill(object: &mut Map<String, Value>, other: Map<String, Value>) {
     for (key, value) in other {
-        match (object.get_mut(&key), value) {
+        match (fields::get_mut(object, &key), value) {
             (None, value) => {
                 object.insert(key, value);
             }

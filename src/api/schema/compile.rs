@@ -7,7 +7,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-use super::{Pattern, Schema, Shape, Unique};
+use super::unique::Unique;
+use super::{Pattern, Schema, Shape};
 
 /// Each pattern once, however many fields have it.
 #[derive(Default)]

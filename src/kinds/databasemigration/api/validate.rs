@@ -35,8 +35,8 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
             return validation;
         }
     };
-    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
-    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let namespace = object["metadata"]["namespace"].as_str();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
     validate_name(name, &mut validation);
     database::validate(&spec, &mut validation);
     scripts::validate(&spec, namespace, &mut validation);

@@ -57,7 +57,7 @@ impl Kind for EtcdClusterKind {
         &default::DEFAULTS
     }
 
-    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Validation {
+    fn validate(&self, object: &Value, old: Option<&Value>, _now: Option<Timestamp>) -> Validation {
         validate::validate(object, old)
     }
 

@@ -39,7 +39,8 @@ struct Cluster<'a> {
 
 impl<'a> Cluster<'a> {
     fn read(object: &'a Value) -> Result<Self, FieldError> {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let spec = match object.get("spec") {
             None | Some(Value::Null) => EtcdClusterSpec::default(),
             Some(spec) => EtcdClusterSpec::deserialize(spec)
@@ -50,15 +51,13 @@ impl<'a> Cluster<'a> {
             .get("status")
             .and_then(|status| EtcdClusterStatus::deserialize(status).ok())
             .unwrap_or_default();
-        let name = text("/metadata/name");
-        let annotations = object.pointer("/metadata/annotations");
-        let downgrade = annotations.and_then(|annotations| annotations.get(ALLOW_DOWNGRADE)?.as_str());
+        let name = text("name");
+        let annotations = &metadata["annotations"];
         Ok(Self {
-            allows_downgrade: downgrade == Some("true"),
+            allows_downgrade: annotations[ALLOW_DOWNGRADE] == "true",
             name,
-            generate_name: Some(text("/metadata/generateName"))
-                .filter(|base| name.is_empty() && !base.is_empty()),
-            recovery: annotations.and_then(|all| all.get(ANNOTATION)?.as_str()),
+            generate_name: Some(text("generateName")).filter(|base| name.is_empty() && !base.is_empty()),
+            recovery: annotations[ANNOTATION].as_str(),
             spec,
             status,
         })

@@ -68,9 +68,15 @@ const WINDOW: &[Row] = &[
 
 /// `18` is `"18:00"`.
 fn clock(hour: &Value) -> Option<Value> {
-    let hour = hour.as_u64().filter(|hour| *hour <= 23)?;
-    Some(format!("{hour:02}:00").into())
+    let hour = HOURS.get(usize::try_from(hour.as_u64()?).ok()?)?;
+    Some((*hour).into())
 }
+
+const HOURS: [&str; 24] = [
+    "00:00", "01:00", "02:00", "03:00", "04:00", "05:00", "06:00", "07:00", "08:00", "09:00", "10:00",
+    "11:00", "12:00", "13:00", "14:00", "15:00", "16:00", "17:00", "18:00", "19:00", "20:00", "21:00",
+    "22:00", "23:00",
+];
 
 /// The hour that a window's start lies in.
 fn hour_before(time: &Value) -> Option<Value> {

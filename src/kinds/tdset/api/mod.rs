@@ -57,7 +57,7 @@ impl Kind for TDSetKind {
         &default::DEFAULTS
     }
 
-    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation {
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Option<Timestamp>) -> Validation {
         validate::validate(object, old, now)
     }
 

@@ -20,9 +20,9 @@ use super::v1::{self, MOST_REPLICAS, TDSetSpec};
 use crate::api::field::{FieldError, Path, Reason, Validation};
 use crate::api::name;
 
-/// Validates `object`; `old` is there on update.
+/// Validates `object`; `old` is there on update. Without the present, nothing is said of what is sound.
 #[must_use]
-pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Validation {
+pub fn validate(object: &Value, old: Option<&Value>, now: impl Into<Option<Timestamp>>) -> Validation {
     let mut validation = Validation::default();
     let spec = match decode(object) {
         Ok(spec) => spec,
@@ -45,13 +45,13 @@ pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Validati
     if let Err(faults) = Ramp::parse(spec.ramp.as_ref()) {
         validation.errors.extend(faults);
     }
-    match Schedule::parse(&spec) {
-        Err(faults) => validation.errors.extend(faults),
+    match (Schedule::parse(&spec), now.into()) {
+        (Err(faults), _) => validation.errors.extend(faults),
         // A change of a label does not repeat the warnings about the timetable.
-        Ok(schedule) if old_spec.as_ref() != Some(&spec) => {
+        (Ok(schedule), Some(now)) if old_spec.as_ref() != Some(&spec) => {
             advice::advise(&spec, &schedule, old_spec.as_ref(), now, &mut validation);
         }
-        Ok(_) => {}
+        _ => {}
     }
     validation
 }
@@ -92,16 +92,20 @@ fn counts(spec: &TDSetSpec, validation: &mut Validation) {
 
 /// The Deployment, the Service and a label of the pods are named as the object is.
 fn name(object: &Value, spec: &TDSetSpec, validation: &mut Validation) {
-    let given = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    let path = Path::metadata().at("name");
+    let given = object["metadata"]["name"].as_str().unwrap_or_default();
+    let path = || Path::metadata().at("name");
     let has_service = spec.target.create.as_ref().is_some_and(|create| create.service_port.is_some());
     if has_service && !given.is_empty() {
         if let Err(detail) = name::dns_1035_label(given) {
-            validation.reject(FieldError::invalid(path, given, format!("{detail}: the Service is named so")));
+            validation.reject(FieldError::invalid(
+                path(),
+                given,
+                format!("{detail}: the Service is named so"),
+            ));
         }
     } else if given.len() > LONGEST_NAME && spec.target.create.is_some() {
         let detail = format!("must have at most {LONGEST_NAME} characters: a label of the pods holds it");
-        validation.reject(FieldError::invalid(path, given, detail));
+        validation.reject(FieldError::invalid(path(), given, detail));
     }
 }
 
@@ -160,35 +164,33 @@ fn exceptions(spec: &TDSetSpec, validation: &mut Validation) {
     unique(&path, spec.exceptions().iter().map(|one| one.name.as_str()), validation);
     let windows: HashSet<&str> = spec.windows().iter().map(|window| window.name.as_str()).collect();
     for (at, exception) in spec.exceptions().iter().enumerate() {
-        let path = path.index(at);
+        let path = || path.index(at);
         shape(&path, exception, validation);
         for (at, name) in exception.skip_windows.iter().flatten().enumerate() {
             if name != "*" && !windows.contains(name.as_str()) {
                 let detail = "must be the name of a window, or \"*\" for all of them";
-                validation.reject(FieldError::invalid(path.at("skipWindows").index(at), name, detail));
+                validation.reject(FieldError::invalid(path().at("skipWindows").index(at), name, detail));
             }
         }
     }
 }
 
 /// That an exception says when it holds, once, and what it does.
-fn shape(path: &Path, exception: &v1::Exception, validation: &mut Validation) {
+fn shape(path: &dyn Fn() -> Path, exception: &v1::Exception, validation: &mut Validation) {
     let (dates, elsewhere) = (exception.dates.is_some(), exception.dates_from.is_some());
     let between = exception.between.is_some();
     match [dates, elsewhere, between].into_iter().filter(|given| *given).count() {
-        0 => validation.reject(FieldError::required(
-            path.clone(),
-            "exactly one of dates, datesFrom and between is required",
-        )),
+        0 => validation
+            .reject(FieldError::required(path(), "exactly one of dates, datesFrom and between is required")),
         1 => {}
         _ => validation.reject(FieldError::forbidden(
-            path.clone(),
+            path(),
             "exactly one of dates, datesFrom and between may be given",
         )),
     }
     if between && exception.skip_windows.is_some() {
         let detail = "goes with dates, not with between";
-        validation.reject(FieldError::forbidden(path.at("skipWindows"), detail));
+        validation.reject(FieldError::forbidden(path().at("skipWindows"), detail));
     }
     if exception.replicas.is_none() && (between || exception.skip_windows.is_none()) {
         let detail = if between {
@@ -196,7 +198,7 @@ fn shape(path: &Path, exception: &v1::Exception, validation: &mut Validation) {
         } else {
             "at least one of replicas and skipWindows is required"
         };
-        validation.reject(FieldError::required(path.at("replicas"), detail));
+        validation.reject(FieldError::required(path().at("replicas"), detail));
     }
 }
 

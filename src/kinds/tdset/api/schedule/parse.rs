@@ -27,7 +27,7 @@ impl Schedule {
     pub fn parse(spec: &v1::TDSetSpec) -> Result<Self, Vec<FieldError>> {
         let mut faults = Faults(Vec::new());
         let path = Path::spec();
-        let zone = faults.zone(&path.at("timeZone"), spec.time_zone.as_deref());
+        let zone = faults.zone(|| path.at("timeZone"), spec.time_zone.as_deref());
         for (list, length) in [("windows", spec.windows().len()), ("exceptions", spec.exceptions().len())] {
             if length > MOST_RULES {
                 let detail = format!("{length} items: must have at most {MOST_RULES}");
@@ -42,7 +42,7 @@ impl Schedule {
         let exceptions = spec.exceptions().iter().enumerate();
         let exceptions: Vec<Exception> = exceptions
             .take(MOST_RULES)
-            .map(|(at, exception)| faults.exception(&path.at("exceptions").index(at), exception, &windows))
+            .map(|(at, exception)| faults.exception(&|| path.at("exceptions").index(at), exception, &windows))
             .collect();
         if !faults.0.is_empty() {
             return Err(faults.0);
@@ -81,11 +81,11 @@ impl Schedule {
 struct Faults(Vec<FieldError>);
 
 impl Faults {
-    fn zone(&mut self, path: &Path, name: Option<&str>) -> TimeZone {
+    fn zone(&mut self, path: impl FnOnce() -> Path, name: Option<&str>) -> TimeZone {
         let found = name.map_or(Ok(TimeZone::UTC), time_zone::find);
         found.unwrap_or_else(|error| {
             let name = name.unwrap_or_default();
-            self.0.push(FieldError::invalid(path.clone(), name, error.to_string()));
+            self.0.push(FieldError::invalid(path(), name, error.to_string()));
             TimeZone::UTC
         })
     }
@@ -109,17 +109,22 @@ impl Faults {
         }
     }
 
-    fn exception(&mut self, path: &Path, exception: &v1::Exception, windows: &[Window]) -> Exception {
+    fn exception(
+        &mut self,
+        path: &dyn Fn() -> Path,
+        exception: &v1::Exception,
+        windows: &[Window],
+    ) -> Exception {
         let when = match (&exception.between, &exception.dates) {
             (Some(between), _) => {
-                let path = path.at("between");
-                let start = self.instant(&path.at("start"), &between.start);
-                When::Between(start, self.instant(&path.at("end"), &between.end))
+                let instant = |end: &'static str| move || path().at("between").at(end);
+                let start = self.instant(instant("start"), &between.start);
+                When::Between(start, self.instant(instant("end"), &between.end))
             }
             (None, Some(dates)) => {
-                let path = path.at("dates");
                 let dates = dates.iter().enumerate();
-                When::Dates(dates.filter_map(|(at, text)| self.date(|| path.index(at), text)).collect())
+                let date = |(at, text): (usize, &String)| self.date(|| path().at("dates").index(at), text);
+                When::Dates(dates.filter_map(date).collect())
             }
             (None, None) => When::Elsewhere,
         };
@@ -150,10 +155,10 @@ impl Faults {
         found
     }
 
-    fn instant(&mut self, path: &Path, text: &str) -> Timestamp {
+    fn instant(&mut self, path: impl FnOnce() -> Path, text: &str) -> Timestamp {
         text.parse().unwrap_or_else(|_| {
             let detail = "must be an instant with an offset, such as 2026-11-27T06:00:00+01:00";
-            self.0.push(FieldError::invalid(path.clone(), text, detail));
+            self.0.push(FieldError::invalid(path(), text, detail));
             Timestamp::MIN
         })
     }

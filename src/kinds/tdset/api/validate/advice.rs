@@ -14,7 +14,7 @@ use super::super::schedule::{Schedule, Source};
 use super::super::v1::{AutoscalerKind, Day, Overlap, Season, TDSetSpec, Window};
 use crate::api::field::Validation;
 use crate::api::time_zone;
-use minutes::Minutes;
+use minutes::Hours;
 
 /// Most warnings of one kind.
 const MOST_ALIKE: usize = 3;
@@ -120,7 +120,7 @@ fn path_of(spec: &TDSetSpec, source: &Source) -> String {
 struct Used<'a> {
     at: usize,
     window: &'a Window,
-    minutes: Minutes,
+    hours: Hours,
     /// Whether it holds only while others do that decide.
     covered: bool,
 }
@@ -128,17 +128,20 @@ struct Used<'a> {
 fn used(spec: &TDSetSpec, overlap: Overlap) -> Vec<Used<'_>> {
     let windows = spec.windows().iter().enumerate();
     let windows = windows.filter(|(_, window)| window.enabled != Some(false) && window.from != window.to);
-    let mut used: Vec<Used<'_>> = windows
-        .map(|(at, window)| Used { at, window, minutes: Minutes::of(window), covered: false })
-        .collect();
+    let mut used: Vec<Used<'_>> =
+        windows.map(|(at, window)| Used { at, window, hours: Hours::of(window), covered: false }).collect();
     let covered = |one: &Used<'_>| {
-        let mut left = one.minutes;
-        for other in &used {
-            if beats(other, one, overlap) && season_within(one.window, other.window) {
-                left.remove(&other.minutes);
-            }
+        let covers = |other: &&Used<'_>| {
+            beats(other, one, overlap)
+                && one.hours.meet(&other.hours)
+                && season_within(one.window, other.window)
+        };
+        let mut covering = used.iter().filter(covers).peekable();
+        covering.peek().is_some() && {
+            let mut left = *one.hours.minutes();
+            covering.for_each(|other| left.remove(other.hours.minutes()));
+            left.is_empty()
         }
-        left.is_empty()
     };
     let covered: Vec<bool> = used.iter().map(covered).collect();
     used.iter_mut().zip(covered).for_each(|(one, covered)| one.covered = covered);
@@ -234,8 +237,8 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
     for (position, one) in used.iter().enumerate().filter(|(_, one)| !one.covered) {
         for above in used[..position].iter().filter(|above| !above.covered) {
             let (window, other) = (one.window, above.window);
-            let meet = one.minutes.meet(&above.minutes) && seasons_meet(window, other);
-            if !meet || window.replicas == other.replicas {
+            let meet = || one.hours.meet(&above.hours) && seasons_meet(window, other);
+            if window.replicas == other.replicas || !meet() {
                 continue;
             }
             let decides = if beats(above, one, overlap) { other } else { window };

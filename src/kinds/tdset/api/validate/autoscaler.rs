@@ -20,12 +20,14 @@ fn maxima(spec: &TDSetSpec, validation: &mut Validation) {
         (path.at("autoscaler").at("maxReplicas"), most, spec.default_replicas, "spec.defaultReplicas")
     });
     let windows = spec.windows().iter().enumerate().filter_map(|(at, window)| {
+        let most = window.max_replicas?;
         let path = path.at("windows").index(at).at("maxReplicas");
-        Some((path, window.max_replicas?, Some(window.replicas), "replicas"))
+        Some((path, most, Some(window.replicas), "replicas"))
     });
     let exceptions = spec.exceptions().iter().enumerate().filter_map(|(at, exception)| {
+        let most = exception.max_replicas?;
         let path = path.at("exceptions").index(at).at("maxReplicas");
-        Some((path, exception.max_replicas?, exception.replicas, "replicas"))
+        Some((path, most, exception.replicas, "replicas"))
     });
     let rules: Vec<_> = windows.chain(exceptions).collect();
     for (path, ..) in &rules {

@@ -1,9 +1,10 @@
 //! Boundaries that the clocks will skip or repeat.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::minutes::minute;
 use super::{Used, season, starts_on};
 use crate::api::time_zone::{self, Shift};
 use crate::kinds::tdset::api::v1::Window;
@@ -18,7 +19,10 @@ pub(super) fn advise(used: &[Used<'_>], zone: &TimeZone, zone_name: &str, now: T
     let shifts = time_zone::shifts(zone, now, until);
     let mut found = Vec::new();
     for Used { at, window, .. } in used {
-        if let Some(date) = shifts.iter().find_map(|shift| swallows(window, zone, shift)) {
+        let ends = time(&window.from).zip(time(&window.to));
+        let swallowed =
+            ends.and_then(|ends| shifts.iter().find_map(|shift| swallows(window, ends, zone, shift)));
+        if let Some(date) = swallowed {
             let name = &window.name;
             found.push(format!(
                 "spec.windows[{at}]: {name} does not happen on {date}: the clocks in {zone_name} skip it"
@@ -27,7 +31,11 @@ pub(super) fn advise(used: &[Used<'_>], zone: &TimeZone, zone_name: &str, now: T
         }
         let wraps = window.to < window.from;
         for (field, text, next_day) in [("from", &window.from, false), ("to", &window.to, wraps)] {
-            let touched = shifts.iter().find_map(|shift| touches(window, text, next_day, zone, shift));
+            // 24:00 is the midnight that ends the day.
+            let (time, next_day) =
+                if text == "24:00" { (Some(Time::midnight()), true) } else { (time(text), next_day) };
+            let touches = |shift: &Shift| touches(window, time?, next_day, zone, shift);
+            let touched = shifts.iter().find_map(touches);
             if let Some((date, what)) = touched {
                 found.push(format!("spec.windows[{at}].{field}: {text} on {date} in {zone_name} {what}"));
             }
@@ -37,9 +45,9 @@ pub(super) fn advise(used: &[Used<'_>], zone: &TimeZone, zone_name: &str, now: T
 }
 
 /// The date on which the gap has both ends of the window, so that no time is left of it.
-fn swallows(window: &Window, zone: &TimeZone, shift: &Shift) -> Option<Date> {
+fn swallows(window: &Window, (from, to): (Time, Time), zone: &TimeZone, shift: &Shift) -> Option<Date> {
     let date = shift.before.date();
-    let (from, to) = (local(date, &window.from)?, local(date, &window.to)?);
+    let (from, to) = (date.to_datetime(from), date.to_datetime(to));
     let inside = shift.before <= from && from < to && to <= shift.after;
     (inside && happens(window, date) && time_zone::resolve(zone, from) == time_zone::resolve(zone, to))
         .then_some(date)
@@ -48,17 +56,15 @@ fn swallows(window: &Window, zone: &TimeZone, shift: &Shift) -> Option<Date> {
 /// The date on which the change of the clocks meets a boundary of the window, and what it does to it.
 fn touches(
     window: &Window,
-    text: &str,
+    time: Time,
     next_day: bool,
     zone: &TimeZone,
     shift: &Shift,
 ) -> Option<(Date, String)> {
-    // 24:00 is the midnight that ends the day.
-    let (text, next_day) = if text == "24:00" { ("00:00", true) } else { (text, next_day) };
     shift.dates().find_map(|date| {
         let start = if next_day { date.yesterday().ok()? } else { date };
         let is_touched = |local: &DateTime| shift.skips(*local) || shift.repeats(*local);
-        let local = local(date, text).filter(is_touched).filter(|_| happens(window, start))?;
+        let local = Some(date.to_datetime(time)).filter(is_touched).filter(|_| happens(window, start))?;
         let instant = time_zone::resolve(zone, local).strftime("%H:%MZ");
         let what = if shift.skips(local) {
             format!("is skipped by the clocks: {} counts, {instant}", shift.after.strftime("%H:%M"))
@@ -69,10 +75,10 @@ fn touches(
     })
 }
 
-fn local(date: Date, text: &str) -> Option<DateTime> {
-    let time = text.split_once(':')?;
-    let (hour, minute) = (time.0.parse().ok()?, time.1.parse().ok()?);
-    jiff::civil::Time::new(hour, minute, 0, 0).ok().map(|time| date.to_datetime(time))
+fn time(text: &str) -> Option<Time> {
+    let minute = minute(text)?;
+    let part = |number: usize| i8::try_from(number).ok();
+    Time::new(part(minute / 60)?, part(minute % 60)?, 0, 0).ok()
 }
 
 /// Whether the window starts on that date, exceptions aside.

@@ -1,30 +1,73 @@
 //! A week of a window, minute by minute, as a set: cheap enough for every write.
 
+use std::cell::OnceCell;
+
 use jiff::civil::Weekday;
 
 use super::starts_on;
 use crate::kinds::tdset::api::v1::Window;
 
-/// Minutes of a week.
-const WEEK: usize = 7 * 24 * 60;
+/// Minutes of a day.
+const DAY: usize = 24 * 60;
 
-/// The minutes of a week at which a window holds, clock changes aside.
+/// Minutes of a week.
+const WEEK: usize = 7 * DAY;
+
+/// When a window holds in each week, clock changes aside.
+pub(super) struct Hours {
+    /// Minute of the day.
+    from: usize,
+    length: usize,
+    /// Weekdays on which it starts, Monday the lowest bit.
+    days: u8,
+    /// Worked out where a comparison of two windows does not tell enough.
+    minutes: OnceCell<Box<Minutes>>,
+}
+
+impl Hours {
+    pub(super) fn of(window: &Window) -> Self {
+        let day = |day: usize, weekday| u8::from(starts_on(window, weekday)) << day;
+        let days = Weekday::Monday.cycle_forward().take(7).enumerate();
+        let days = days.fold(0, |days, (at, weekday)| days | day(at, weekday));
+        let minutes = OnceCell::new();
+        match (minute(&window.from), minute(&window.to)) {
+            (Some(from), Some(to)) => {
+                let length = if to < from { to + DAY - from } else { to - from };
+                Self { from, length, days, minutes }
+            }
+            _ => Self { from: 0, length: 0, days: 0, minutes },
+        }
+    }
+
+    /// Whether both hold at the same time. Neither lasts longer than a day, so only one that starts on the day before,
+    /// on the same one or on the next can.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        let days = u32::from(other.days) * 0b1000_0001;
+        let starts = [days >> 6, days, days >> 1].map(|days| days & u32::from(self.days) != 0);
+        let (from, end) = (self.from + DAY, self.from + DAY + self.length);
+        starts.into_iter().zip([0, DAY, 2 * DAY]).any(|(starts, day)| {
+            let start = day + other.from;
+            starts && from < start + other.length && start < end
+        })
+    }
+
+    pub(super) fn minutes(&self) -> &Minutes {
+        self.minutes.get_or_init(|| Box::new(Minutes::of(self)))
+    }
+}
+
+/// The minutes of a week.
 #[derive(Clone, Copy)]
 pub(super) struct Minutes([u64; WEEK.div_ceil(64)]);
 
 impl Minutes {
-    pub(super) fn of(window: &Window) -> Self {
+    fn of(hours: &Hours) -> Self {
         let mut minutes = Self([0; WEEK.div_ceil(64)]);
-        let (Some(from), Some(to)) = (minute(&window.from), minute(&window.to)) else {
-            return minutes;
-        };
-        let length = if to < from { to + 24 * 60 - from } else { to - from };
-        for (day, weekday) in Weekday::Monday.cycle_forward().take(7).enumerate() {
-            if starts_on(window, weekday) {
-                let start = day * 24 * 60 + from;
-                minutes.fill(start, (start + length).min(WEEK));
-                minutes.fill(0, (start + length).saturating_sub(WEEK));
-            }
+        for day in (0..7).filter(|day| hours.days & 1 << day != 0) {
+            let start = day * DAY + hours.from;
+            let end = start + hours.length;
+            minutes.fill(start, end.min(WEEK));
+            minutes.fill(0, end.saturating_sub(WEEK));
         }
         minutes
     }
@@ -49,14 +92,43 @@ impl Minutes {
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
-
-    pub(super) fn meet(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
-    }
 }
 
 /// Minutes of the day; 24:00 is the last one.
-fn minute(text: &str) -> Option<usize> {
+pub(super) fn minute(text: &str) -> Option<usize> {
     let (hours, minutes) = text.split_once(':')?;
     Some(hours.parse::<usize>().ok()? * 60 + minutes.parse::<usize>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tdset::api::v1::Day;
+
+    #[test]
+    fn windows_meet_where_they_have_a_minute_in_common() {
+        let days = [None, Some(vec![Day::Mon]), Some(vec![Day::Sun, Day::Tue]), Some(vec![Day::Sat])];
+        let times = ["00:00", "05:59", "06:00", "12:30", "22:00", "23:59", "24:00"];
+        let mut all = Vec::new();
+        for days in &days {
+            for (from, to) in times[..6].iter().flat_map(|from| times[1..].iter().map(move |to| (from, to))) {
+                let window = Window {
+                    from: (*from).to_owned(),
+                    to: (*to).to_owned(),
+                    days: days.clone(),
+                    ..Window::default()
+                };
+                all.extend((from != to).then(|| Hours::of(&window)));
+            }
+        }
+        for one in &all {
+            for other in &all {
+                let mut left = *one.minutes();
+                left.remove(other.minutes());
+                let has_common = left.0 != one.minutes().0;
+                let told = |hours: &Hours| (hours.days, hours.from, hours.length);
+                assert_eq!(one.meet(other), has_common, "{:?} {:?}", told(one), told(other));
+            }
+        }
+    }
 }

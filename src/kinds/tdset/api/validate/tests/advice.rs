@@ -33,6 +33,13 @@ fn an_update_is_warned_about_what_it_does_right_now() {
 }
 
 #[test]
+fn without_the_present_nothing_is_said_of_what_is_sound() {
+    let odd = with("/spec/windows/1/to", json!("02:30"));
+    assert!(!advice(&odd).is_empty());
+    assert_eq!(validate(&odd, None, None::<Timestamp>), Validation::default());
+}
+
+#[test]
 fn an_update_is_warned_only_about_what_it_touches() {
     let mut old = with("/spec/windows/1/to", json!("02:30"));
     old["spec"]["resyncMinutes"] = json!(1440);
@@ -158,7 +165,7 @@ fn a_boundary_that_the_clocks_skip_or_repeat_is_named_with_its_date() {
     // In the night from Saturday on there is none that starts on a weekday.
     let weekdays = edit(object.clone(), "/spec/windows/1/days", json!(["Mon", "Fri"]));
     assert!(advice(&weekdays).is_empty());
-    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
+    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse::<Timestamp>().unwrap());
     let expected = "spec.windows[1].to: 02:30 on 2027-03-28 in Europe/Berlin is skipped by the clocks: 03:00 counts, 01:00Z";
     assert_eq!(validation.warnings[0].as_str(), expected);
 }
@@ -167,7 +174,7 @@ fn a_boundary_that_the_clocks_skip_or_repeat_is_named_with_its_date() {
 fn a_window_that_the_clocks_skip_whole_is_named_with_its_date() {
     let windows = json!([{"name": "batch", "from": "02:10", "to": "02:50", "replicas": 5}]);
     let object = edit(with("/spec/windows", windows), "/spec/exceptions", Value::Null);
-    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse().unwrap());
+    let validation = validate(&object, None, "2027-01-01T00:00:00Z".parse::<Timestamp>().unwrap());
     let expected =
         "spec.windows[0]: batch does not happen on 2027-03-28: the clocks in Europe/Berlin skip it";
     assert_eq!(validation.warnings[0].as_str(), expected);
