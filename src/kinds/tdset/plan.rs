@@ -204,12 +204,12 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
     steps.extend(beside);
     let mut whole = Whole::default();
     if let Some(create) = view.create() {
+        let write = made(view, create);
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
-        if let Some(found) = unclaimed(view) {
+        if let Some(found) = unclaimed(view).filter(|_| write.is_some()) {
             // A count that was just written is claimed thereby; the one that was seen would be written over it.
             steps.extend(claim(view, found).filter(|_| !is_beside));
         } else {
-            let write = made(view, create);
             whole.deployment = write.is_none() && stands(&view.deployment);
             steps.extend(write);
         }
@@ -226,11 +226,10 @@ fn stands<K: Resource<DynamicType = ()>>(owned: &OwnedObject<K>) -> bool {
     owned.ours().is_some_and(|found| !is_going(found.meta()))
 }
 
-/// The Deployment whose count would be lost now that the template is to be applied: it came with the template, and has no
-/// owner of its own yet.
+/// The Deployment whose count would be lost if the template was applied: it came with the template, and has no owner of its
+/// own yet.
 fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a FoundDeployment> {
-    let is_applied = || view.create().is_some_and(|create| made(view, create).is_some());
-    view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata) && is_applied())
+    view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
 /// Claims the count of a Deployment where no other one is written, without force: only while it stands.
