@@ -26,7 +26,7 @@ use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{FoundDeployment, Observed, OwnedObject, Reverted, Whole, is_only_in_the_template};
+use super::observation::{FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Whole, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
@@ -129,7 +129,8 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         }
         (_, target, Some(left), Some(Ok(bounds))) => {
             let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
-            let asleep = asleep.filter(|scaled| scaled.count() == 0 && left.min_replicas > 0);
+            let rests = |scaled: &&Scaled| scaled.count() == 0 && left.min_replicas > 0;
+            let asleep = asleep.filter(|scaled| rests(scaled) && !bounds.leaves_zero());
             let woken = asleep.map(|scaled| scale::count(scaled, left.min_replicas));
             autoscaler::bounds(bounds, left.min_replicas, left.max_replicas).or(woken)
         }
@@ -169,6 +170,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
     let unwatched = unwatched
         || view.observed.unread_object.is_some()
         || view.observed.unread.is_some()
+        || view.observed.is_autoscaler_unwatched
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();

@@ -23,6 +23,7 @@ mod kept;
 mod lent;
 mod made;
 mod refusals;
+mod scaled_objects;
 pub(in crate::kinds) mod situations;
 mod transitions;
 mod workloads;
