@@ -177,7 +177,7 @@ fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value,
     let Value::Array(items) = value else {
         return (value, None);
     };
-    // As long as no item is found to hide something.
+    // The items as they are, as long as none is found to hide something.
     let (mut kept, mut hides) = (Vec::new(), false);
     let to_spoke = |item: Value| {
         kept.extend((!hides).then(|| item.clone()));

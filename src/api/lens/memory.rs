@@ -198,21 +198,22 @@ pub fn is_dropped(annotations: &Value) -> bool {
 /// There was no room for what the spoke cannot say.
 #[must_use]
 pub fn did_not_fit(loss: &Loss) -> bool {
-    loss.contains_key(&format!("{PREFIX}{DROPPED}"))
+    loss.keys().any(|key| key.strip_prefix(PREFIX) == Some(DROPPED))
 }
 
 /// The key of the annotation for a field, and whether it tells the field: a path of plain names does.
 #[must_use]
 pub fn key(pointer: &str) -> (String, bool) {
     let plain = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let name = pointer.strip_prefix('/').unwrap_or(pointer);
-    if name.len() <= LONGEST_NAME && tree::steps(pointer).all(plain) {
-        let mut key = String::with_capacity(PREFIX.len() + name.len());
-        key.push_str(PREFIX);
-        for (depth, step) in tree::steps(pointer).enumerate() {
-            key.push_str(if depth == 0 { "" } else { "." });
-            key.push_str(step);
-        }
+    let mut key = String::with_capacity(PREFIX.len() + pointer.len());
+    key.push_str(PREFIX);
+    let mut is_plain = pointer.len() <= LONGEST_NAME + "/".len();
+    for (depth, step) in tree::steps(pointer).enumerate() {
+        is_plain &= plain(step);
+        key.push_str(if depth == 0 { "" } else { "." });
+        key.push_str(step);
+    }
+    if is_plain {
         return (key, true);
     }
     let digest = digest(&Value::from(pointer));

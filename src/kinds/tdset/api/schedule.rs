@@ -24,6 +24,7 @@ use crate::api::time_zone;
 
 pub use dates::{DateError, DateErrors, DateList, HolidayDates};
 pub use outlook::Outlook;
+pub use parse::minute_of_day;
 
 /// How far ahead a change is looked for.
 const HORIZON: SignedDuration = SignedDuration::from_hours(400 * 24);

@@ -134,7 +134,7 @@ impl Faults {
 
     /// A local time as minutes of the day, at most `last`.
     fn time(&mut self, path: impl FnOnce() -> Path, text: &str, last: u16) -> u16 {
-        minutes(text).filter(|minute| *minute <= last).unwrap_or_else(|| {
+        minute_of_day(text).filter(|minute| *minute <= last).unwrap_or_else(|| {
             let latest = format!("{:02}:{:02}", last / 60, last % 60);
             let detail = format!("must be a local time, \"HH:MM\" from 00:00 to {latest}");
             self.0.push(FieldError::invalid(path(), text, detail));
@@ -171,7 +171,8 @@ fn bits(name: &str, windows: &[Window]) -> u64 {
 }
 
 /// Minutes of the day of a time in exactly the form `HH:MM`, up to 24:00.
-fn minutes(text: &str) -> Option<u16> {
+#[must_use]
+pub fn minute_of_day(text: &str) -> Option<u16> {
     let [hour_ten, hour, b':', minute_ten, minute] = *text.as_bytes() else {
         return None;
     };

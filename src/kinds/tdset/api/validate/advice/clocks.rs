@@ -4,9 +4,9 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::minutes::minute;
 use super::{Used, season, starts_on};
 use crate::api::time_zone::{self, Shift};
+use crate::kinds::tdset::api::schedule::minute_of_day;
 use crate::kinds::tdset::api::v1::Window;
 
 /// How far ahead changes of the clocks are looked for.
@@ -76,8 +76,8 @@ fn touches(
 }
 
 fn time(text: &str) -> Option<Time> {
-    let minute = minute(text)?;
-    let part = |number: usize| i8::try_from(number).ok();
+    let minute = minute_of_day(text)?;
+    let part = |number: u16| i8::try_from(number).ok();
     Time::new(part(minute / 60)?, part(minute % 60)?, 0, 0).ok()
 }
 

@@ -1,11 +1,12 @@
-//! A week of a window, minute by minute, as a set: cheap enough for every write.
+//! A week of a window by its hours, and minute by minute, as a set: cheap enough for every write.
 
 use std::cell::OnceCell;
 
-use jiff::civil::Weekday;
-
-use super::starts_on;
+use crate::kinds::tdset::api::schedule::minute_of_day;
 use crate::kinds::tdset::api::v1::Window;
+
+/// Every day of the week.
+const EVERY_DAY: u8 = 0b111_1111;
 
 /// Minutes of a day.
 const DAY: usize = 24 * 60;
@@ -26,12 +27,12 @@ pub(super) struct Hours {
 
 impl Hours {
     pub(super) fn of(window: &Window) -> Self {
-        let day = |day: usize, weekday| u8::from(starts_on(window, weekday)) << day;
-        let days = Weekday::Monday.cycle_forward().take(7).enumerate();
-        let days = days.fold(0, |days, (at, weekday)| days | day(at, weekday));
+        let days = window.days.as_ref();
+        let days = days.map_or(EVERY_DAY, |days| days.iter().fold(0, |days, day| days | 1 << *day as u8));
         let minutes = OnceCell::new();
-        match (minute(&window.from), minute(&window.to)) {
+        match (minute_of_day(&window.from), minute_of_day(&window.to)) {
             (Some(from), Some(to)) => {
+                let (from, to) = (usize::from(from), usize::from(to));
                 let length = if to < from { to + DAY - from } else { to - from };
                 Self { from, length, days, minutes }
             }
@@ -92,12 +93,6 @@ impl Minutes {
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
-}
-
-/// Minutes of the day; 24:00 is the last one.
-pub(super) fn minute(text: &str) -> Option<usize> {
-    let (hours, minutes) = text.split_once(':')?;
-    Some(hours.parse::<usize>().ok()? * 60 + minutes.parse::<usize>().ok()?)
 }
 
 #[cfg(test)]
