@@ -26,7 +26,9 @@ use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Whole, is_only_in_the_template};
+use super::observation::{
+    FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Whole, is_only_in_the_template,
+};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;

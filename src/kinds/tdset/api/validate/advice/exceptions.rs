@@ -87,7 +87,9 @@ fn by_weekday<Text: Deref<Target = str> + Copy + Ord>(dates: &[Text]) -> [(Weekd
             of_it.push(*date);
         }
     }
-    sorted.iter_mut().for_each(|(_, dates)| dates.sort_unstable());
+    for (_, dates) in &mut sorted {
+        dates.sort_unstable();
+    }
     sorted
 }
 
