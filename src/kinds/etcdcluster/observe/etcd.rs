@@ -174,7 +174,7 @@ pub fn membership(spec: &Spec, members: &etcd::Members) -> Membership {
 
 /// A kind of alarm that is not known here is left out: nothing here could be done about it. To ask is an entry of the log.
 /// That is relied on: a member of 3.6 or 3.7 that was sent a snapshot says how far it has got only once it has applied
-/// an entry after it, and there may be nobody else who writes.
+/// an entry after it, and no client may be writing.
 async fn alarms(client: &etcd::Client) -> Fact<Vec<Alarm>> {
     let Ok(alarms) = client.alarms().await else { return Fact::Unknown };
     let read = alarms.iter().filter_map(|alarm| {
