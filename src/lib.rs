@@ -28,4 +28,6 @@ pub mod server;
 pub mod storage;
 
 #[cfg(test)]
+mod counted;
+#[cfg(test)]
 mod properties;

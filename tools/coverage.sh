@@ -3,6 +3,7 @@
 #
 #   tools/coverage.sh [FOLDER]
 #
+# With LEAST=n it fails where fewer of all branches, in percent, are gone through.
 # FOLDER is src/kinds/etcdcluster/plan unless it is given. What goes through src/kinds/tdset is the exploration of
 # schedules, and through all else that of the model. Builds gatehouse and the exploration again, in
 # target/coverage. Wants llvm-profdata and llvm-cov of the compiler's version of LLVM: those of the toolchain
@@ -40,4 +41,10 @@ LLVM_PROFILE_FILE=$coverage/%p.profraw "$program" --exact "${slices[@]}"
 modules=("$folder")
 [[ ! -f $folder.rs ]] || modules+=("$folder.rs")
 mapfile -t files < <(find "${modules[@]}" -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
-"$llvm/llvm-cov" report "$program" --instr-profile "$coverage/slices.profdata" --show-branch-summary "${files[@]/#/$PWD/}"
+"$llvm/llvm-cov" report "$program" --instr-profile "$coverage/slices.profdata" --show-branch-summary "${files[@]/#/$PWD/}" |
+    tee "$coverage/report.txt"
+# The last column is that of the branches.
+branches=$(awk '/^TOTAL / {print $NF}' "$coverage/report.txt")
+echo "figure: branches of $folder: $branches"
+awk -v got="${branches%\%}" -v least="${LEAST:-0}" 'BEGIN {exit !(got + 0 >= least + 0)}' ||
+    fail "the exploration goes through $branches of the branches of $folder, and has to go through $LEAST %"

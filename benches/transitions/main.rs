@@ -18,7 +18,7 @@
 //!   takes to begin;
 //! - the calls while nothing is to be done: next to none;
 //! - the rate, as a share of what the same API server takes of the same writes of counts from a client that does nothing
-//!   else, as many at a time. The share is what to compare between machines and releases: both meet the same API server,
+//!   else, as many at a time, and watched as those at the boundary are. The share is what to compare between machines and releases: both meet the same API server,
 //!   etcd and disk.
 //!
 //! A part ends once the API server counts no more writes of the operator, and none of those that they lead to: the
@@ -39,12 +39,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _, future};
 use gatehouse::runtime::clock;
 use jiff::Timestamp;
 use kit::bed::Bed;
 use kube::api::{DynamicObject, PostParams};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use testbed::Options;
 
@@ -101,6 +103,8 @@ fn main() {
     let run = Run { post, count, variant, slower };
     bed.objects.with(async |client| run.measure(&client).await);
 }
+
+type Watch = BoxStream<'static, watcher::Result<DynamicObject>>;
 
 /// A run.
 struct Run<'a> {
@@ -170,8 +174,8 @@ impl Run<'_> {
         let patience = until + self.post.patience;
         let tells = |object: &DynamicObject| object.data["status"]["scheduledReplicas"] == 4;
         let tdsets = tdsets(client);
-        let told = seen(&tdsets, self.count, patience, tells);
-        let (told, written) = futures::join!(told, self.written(client, patience));
+        let written = self.written(client, 4, patience).await;
+        let (told, written) = futures::join!(seen(&tdsets, self.count, patience, tells), written);
         rest(client, self.post.patience).await;
         let after = |moments: &[Timestamp], share: usize| {
             let moment = moments[(moments.len() - 1) * share / 100];
@@ -185,24 +189,35 @@ impl Run<'_> {
         f64::from(self.count) / last
     }
 
-    /// When each count of 4 was written, sorted.
-    async fn written(&self, client: &Client, patience: Duration) -> Vec<Timestamp> {
+    /// When a watch first showed each count as `replicas`, sorted; the watches begin at once.
+    async fn written(
+        &self,
+        client: &Client,
+        replicas: u32,
+        patience: Duration,
+    ) -> impl Future<Output = Vec<Timestamp>> {
         let is_bound = |number: u32| self.variant.of_number(number) == Variant::Autoscaler;
         let of = async |share: Variant| {
             let (counted, field) = share.counted(client);
             let numbers =
                 (0..self.count).filter(|number| is_bound(*number) == (share == Variant::Autoscaler));
             let names: BTreeSet<_> = numbers.map(name).collect();
-            let number = u32::try_from(names.len()).expect("a count");
-            let looks = |object: &DynamicObject| {
-                object.data["spec"][field] == 4 && names.contains(&object.name_any())
-            };
-            if names.is_empty() { Vec::new() } else { seen(&counted, number, patience, looks).await }
+            let watch = if names.is_empty() { stream::empty().boxed() } else { listed(&counted).await };
+            (watch, names, field)
         };
-        let (mut moments, others) = futures::join!(of(Variant::Create), of(Variant::Autoscaler));
-        moments.extend(others);
-        moments.sort();
-        moments
+        let watches = [of(Variant::Create).await, of(Variant::Autoscaler).await];
+        async move {
+            let each = watches.into_iter().map(async |(watch, names, field)| {
+                let number = u32::try_from(names.len()).expect("a count");
+                let looks = |object: &DynamicObject| {
+                    object.data["spec"][field] == replicas && names.contains(&object.name_any())
+                };
+                seen_in(watch, number, patience, looks).await
+            });
+            let mut moments = future::join_all(each).await.concat();
+            moments.sort();
+            moments
+        }
     }
 
     /// What the API server takes of bare writes of counts while no operator runs: of the same ones; and where those are of
@@ -218,9 +233,12 @@ impl Run<'_> {
         }
         for ((name, write), replicas) in rounds.into_iter().zip(5..) {
             rest(client, self.post.patience).await;
-            let begun = Instant::now();
-            bare.write(self.count, replicas, write).await;
-            let alone = f64::from(self.count) / begun.elapsed().as_secs_f64();
+            // As at the boundary, they are written when a watch shows them.
+            let written = self.written(client, replicas, self.post.patience).await;
+            let begun = clock::now();
+            let ((), written) = futures::join!(bare.write(self.count, replicas, write), written);
+            let last = written[written.len() - 1];
+            let alone = f64::from(self.count) / last.duration_since(begun).as_secs_f64();
             let share = rate / alone;
             self.post
                 .tell(&format!("bare, {name}: {alone:.0}/s, of which transitions are a share of {share:.2}"));
@@ -232,6 +250,13 @@ fn tdsets(client: &Client) -> Api<DynamicObject> {
     api(client, ("gatehouse.dev", "v1", "TDSet", "tdsets"))
 }
 
+/// What is applied to objects, once all that are there have been listed.
+async fn listed(objects: &Api<DynamicObject>) -> Watch {
+    let mut events = watcher(objects.clone(), watcher::Config::default()).boxed();
+    while !matches!(events.try_next().await.expect("a watch"), Some(Event::InitDone)) {}
+    events.applied_objects().boxed()
+}
+
 /// When each object first was as `looks` says, sorted, once all were.
 async fn seen(
     objects: &Api<DynamicObject>,
@@ -239,11 +264,21 @@ async fn seen(
     patience: Duration,
     looks: impl Fn(&DynamicObject) -> bool,
 ) -> Vec<Timestamp> {
+    let watch = watcher(objects.clone(), watcher::Config::default()).applied_objects().boxed();
+    seen_in(watch, count, patience, looks).await
+}
+
+/// The same of a watch.
+async fn seen_in(
+    mut watch: Watch,
+    count: u32,
+    patience: Duration,
+    looks: impl Fn(&DynamicObject) -> bool,
+) -> Vec<Timestamp> {
     let mut seen = BTreeMap::new();
-    let mut events = watcher(objects.clone(), watcher::Config::default()).applied_objects().boxed();
     let all = async {
         while seen.len() < count as usize {
-            let object = events.try_next().await.expect("a watch").expect("it does not end");
+            let object = watch.try_next().await.expect("a watch").expect("it does not end");
             if looks(&object) {
                 seen.entry(object.name_any()).or_insert_with(clock::now);
             }

@@ -63,7 +63,7 @@ where
     }
 
     /// The same of the events of a watch of `resource`.
-    fn of_events(
+    pub(crate) fn of_events(
         resource: String,
         events: impl Stream<Item = Result<Event<Object>, watcher::Error>> + Send + 'static,
         same: fn(&Object, &Object) -> bool,

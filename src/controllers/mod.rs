@@ -39,6 +39,7 @@ pub mod situations;
 pub mod state_store;
 pub mod status;
 pub mod unworked;
+pub mod watched;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -48,7 +49,6 @@ use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
-use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -66,6 +66,7 @@ use problems::Problems;
 use reconciler::{Reconciler, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
+pub use watched::Watched;
 
 /// Reconciliations that run at the same time. One mostly waits for the API server, which at this many calls in flight
 /// is busy and not yet queueing for long.
@@ -77,12 +78,6 @@ const LASTING: u32 = 5;
 
 /// How the names of those annotations begin by which users ask for something.
 const ANNOTATIONS: &str = "gatehouse.dev/";
-
-/// An object as it is watched: one that no release can read still has its metadata.
-///
-/// A watch of the bare type would fail as a whole over one such object (stored before a rule existed, or while a
-/// definition was another), and with it the work on all others.
-pub type Watched<Object> = DeserializeGuard<Object>;
 
 /// What is set for the process, beside what the cluster says.
 #[derive(Clone, Debug)]
@@ -264,7 +259,6 @@ async fn run_in<Kind: Reconciler>(
     let watching = Arc::clone(&context);
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
         .default_backoff()
-        .modify(|object| object.managed_fields_mut().clear())
         .inspect(move |event| {
             if let Ok(event) = event {
                 watching.on_event(event);

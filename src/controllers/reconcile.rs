@@ -38,8 +38,11 @@ use crate::runtime::clock;
 /// When to look again where something is seen otherwise than the status says.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// When to look again where others went first, or where a watch should have fired before.
+/// When to look again where a watch should have fired before.
 const SOON: Duration = Duration::from_secs(1);
+
+/// When to look again at the latest where others go first: the kind calls before.
+const GIVES_WAY: Duration = Duration::from_secs(10);
 
 /// The longest time until what was refused is tried again.
 const REFUSED: Duration = Duration::from_mins(1);
@@ -63,7 +66,7 @@ pub async fn reconcile<Kind: Reconciler>(
         return Ok(Outcome::Leaving);
     }
     if !is_deleting && kind.gives_way(metadata, now) {
-        return Ok(Outcome::Waiting(SOON));
+        return Ok(Outcome::Waiting(GIVES_WAY));
     }
     if !is_deleting && !scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
         kind.hide(metadata);

@@ -134,7 +134,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// Nothing is done for the object, and nothing is shown of it.
     fn hide(&self, metadata: &ObjectMeta);
 
-    /// Whether other objects go first.
+    /// Whether other objects go first. Once they need not, the kind asks for a reconciliation of this one.
     fn gives_way(&self, _metadata: &ObjectMeta, _now: Timestamp) -> bool {
         false
     }

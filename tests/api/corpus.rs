@@ -10,6 +10,7 @@
 
 pub mod bare;
 mod databasemigration;
+mod dropped_minor;
 mod etcdcluster;
 mod ratchet;
 mod tdset;
@@ -41,6 +42,10 @@ pub const TESTS: &[Test] = &[
     (
         "what_was_stored_with_other_types_holds_up_nothing",
         wrong_types::what_was_stored_with_other_types_holds_up_nothing,
+    ),
+    (
+        "a_cluster_of_a_minor_that_is_no_longer_supported_is_told_and_served",
+        dropped_minor::a_cluster_of_a_minor_that_is_no_longer_supported_is_told_and_served,
     ),
 ];
 

@@ -109,6 +109,7 @@ const MODULES: &[Module] = &[
     beside("storage", storage::EVERYWHERE, OWN),
     beside("storage", storage::ONCE, CLOCKS),
     beside("storage", storage::OLDEST, &[Ground::Oldest]),
+    beside("storage", storage::WITHOUT_CONTROLLERS, &[Ground::Installations]),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
     in_turns("storage", storage::WITH_CONTROLLERS, &[Ground::Removals]),
     in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
@@ -134,8 +135,14 @@ const THREADS: usize = 6;
 const LIMIT: Duration = Duration::from_mins(12);
 
 /// Parts of the names of tests that take longest: they begin first.
-const LONGEST: &[&str] =
-    &["::crowd::", "hundreds_share", "::crashing_operator::", "::dying_operator::", "alone::tdset::"];
+const LONGEST: &[&str] = &[
+    "::crowd::",
+    "hundreds_share",
+    "::crashing_operator::",
+    "::dying_operator::",
+    "alone::tdset::",
+    "nothing_carries_out",
+];
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);

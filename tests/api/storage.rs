@@ -111,6 +111,12 @@ pub const WITH_CONTROLLERS: &[Test] = &[(
     delegated::a_leader_has_kubernetes_move_our_objects_to_v1,
 )];
 
+/// Where none of Kubernetes' own controllers works.
+pub const WITHOUT_CONTROLLERS: &[Test] = &[(
+    "a_migration_that_nothing_carries_out_is_taken_back",
+    delegated::a_migration_that_nothing_carries_out_is_taken_back,
+)];
+
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
     ("our_objects_move_to_v1", ours::our_objects_move_to_v1),

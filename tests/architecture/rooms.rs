@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("api/checksum", &[]),
     ("rbac", &[]),
+    ("counted", &[]),
     ("properties", &["api", "kinds"]),
     ("runtime", &["rbac"]),
     ("certs", &["rbac", "runtime"]),

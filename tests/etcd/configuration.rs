@@ -169,7 +169,7 @@ pub async fn a_member_runs_by_what_is_rendered_and_answers_its_probes(version: E
     let cluster = cluster(
         version,
         &json!({
-            "quotaBackendBytes": "1Gi",
+            "quotaBackendBytes": "4Gi",
             "autoCompaction": {"mode": "Periodic", "retention": "90m"},
             "snapshotCount": 1234,
             "heartbeatInterval": "150ms",
@@ -195,7 +195,8 @@ pub async fn a_member_runs_by_what_is_rendered_and_answers_its_probes(version: E
         ("heartbeat-interval", json!("150ms")),
         ("election-timeout", json!("1.5s")),
         ("snapshot-count", json!(1234)),
-        ("quota-backend-bytes", json!(1 << 30)),
+        ("quota-backend-bytes", json!(4_u64 << 30)),
+        ("snapshot-catchup-entries", json!(if minor(version) > 5 { 20_000 } else { 5_000 })),
         ("auto-compaction-mode", json!("periodic")),
         ("auto-compaction-retention", json!("1h30m0s")),
         ("pre-vote", json!(true)),

@@ -30,10 +30,9 @@ use gatehouse::kinds::etcdcluster::resources as etcd;
 use gatehouse::kinds::etcdcluster::resources::certificates::trust;
 use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::kinds::tdset::api::v1::TDSet;
-use gatehouse::kinds::tdset::observation::Bounds;
+use gatehouse::kinds::tdset::observation::{Bounds, FoundDeployment};
 use gatehouse::kinds::tdset::resources as tdset;
 use gatehouse::kinds::tdset::spec::Spec as TDSetSpec;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::{Value, json};
 
@@ -148,7 +147,7 @@ fn made_of_tdset(object: &TDSet) -> Value {
     let spec = TDSetSpec::resolve(object, Vec::new());
     let create = spec.create().unwrap();
     let deployment = tdset::deployment::deployment(&spec, create);
-    let live: Deployment = serde_json::from_value(deployment.object.clone()).unwrap();
+    let live: FoundDeployment = serde_json::from_value(deployment.object.clone()).unwrap();
     all([
         ("deployment", Some(deployment.clone())),
         ("new deployment", Some(tdset::deployment::with_count(deployment, 4))),

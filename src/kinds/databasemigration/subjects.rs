@@ -127,7 +127,6 @@ fn key(metadata: &ObjectMeta) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use futures::channel::mpsc::{UnboundedReceiver, unbounded};
-    use kube::core::DeserializeGuard;
     use serde_json::json;
 
     use super::*;
@@ -139,7 +138,7 @@ mod tests {
             "spec": {"database": {"engine": "PostgreSQL", "host": "pg", "name": "shop"}, "scripts": [],
                 "history": {"series": series}, "mode": mode},
         });
-        DeserializeGuard(Ok(serde_json::from_value(object).unwrap()))
+        Watched(Ok(serde_json::from_value(object).unwrap()))
     }
 
     fn unreadable(metadata: &ObjectMeta) -> Watched<DatabaseMigration> {

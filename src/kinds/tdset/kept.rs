@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 
-use super::observation::{Observed, Whole};
+use super::observation::{FoundDeployment, Observed, Whole};
 use super::plan::Plan;
 use super::spec::Spec;
 use super::state::ReconcileState;
@@ -31,7 +30,7 @@ pub struct Kept {
     spec: Option<Arc<Spec>>,
     outlook: Option<Arc<Outlook>>,
     /// The Deployment that was found to lack nothing of what that spec asks for.
-    deployment: Option<Arc<Deployment>>,
+    deployment: Option<Arc<FoundDeployment>>,
     /// The same of the Service.
     service: Option<Arc<Service>>,
 }
@@ -59,7 +58,7 @@ impl Kept {
 
     /// Whether these are as they were when they were found to lack nothing.
     #[must_use]
-    pub fn whole(&self, deployment: Option<&Arc<Deployment>>, service: Option<&Arc<Service>>) -> Whole {
+    pub fn whole(&self, deployment: Option<&Arc<FoundDeployment>>, service: Option<&Arc<Service>>) -> Whole {
         let pair = self.deployment.as_ref().zip(deployment);
         let services = self.service.as_ref().zip(service);
         Whole {
@@ -79,7 +78,7 @@ impl Kept {
 /// Whether two states of a Deployment differ in nothing that is asked for. The API server counts every change of its
 /// spec in its generation (kubernetes `pkg/registry/apps/deployment/strategy.go`); its status and who owns which field
 /// change all the time.
-fn is_same_deployment(old: &Deployment, new: &Deployment) -> bool {
+fn is_same_deployment(old: &FoundDeployment, new: &FoundDeployment) -> bool {
     let (old, new) = (&old.metadata, &new.metadata);
     (&old.uid, old.generation, &old.deletion_timestamp) == (&new.uid, new.generation, &new.deletion_timestamp)
         && (&old.labels, &old.annotations, &old.owner_references)
@@ -130,7 +129,7 @@ mod tests {
         assert_eq!(look(&leaving), (6, Some(2)));
     }
 
-    fn deployment(metadata: &Value, status: i32) -> Arc<Deployment> {
+    fn deployment(metadata: &Value, status: i32) -> Arc<FoundDeployment> {
         let object = json!({"metadata": metadata, "spec": {"selector": {}, "template": {}}, "status": {"readyReplicas": status}});
         Arc::new(serde_json::from_value(object).unwrap())
     }
@@ -146,7 +145,7 @@ mod tests {
             |is_whole| Plan { whole: Whole { deployment: is_whole, service: false }, ..Plan::default() };
         let observed = Observed { deployment: Some(Arc::clone(&found)), ..Observed::default() };
         kept.found(&plan(true), &observed);
-        let is_whole = |kept: &Kept, found: &Arc<Deployment>| kept.whole(Some(found), None).deployment;
+        let is_whole = |kept: &Kept, found: &Arc<FoundDeployment>| kept.whole(Some(found), None).deployment;
         let mut written = metadata.clone();
         written["resourceVersion"] = json!("6");
         assert!(is_whole(&kept, &found) && is_whole(&kept, &deployment(&written, 2)));

@@ -33,7 +33,6 @@ use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -66,7 +65,7 @@ use kept::ObjectState;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
-use observation::{Bounds, Controller, ObjectKey, Observed};
+use observation::{Bounds, Controller, FoundDeployment, ObjectKey, Observed};
 use plan::Plan;
 use spec::Spec;
 use target_ownership::TargetOwnership;
@@ -78,7 +77,7 @@ pub(super) use plan::tests::situations;
 /// Reconciles TDSets.
 pub struct Operator {
     client: Client,
-    deployments: Cache<Deployment>,
+    deployments: Cache<FoundDeployment>,
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
     /// Whether the API server takes a lower bound of 0 of those.
@@ -87,7 +86,7 @@ pub struct Operator {
     calendars: Calendars,
     claims: Arc<TargetOwnership>,
     writer: ApiWriter,
-    due_queue: DueQueue,
+    due_queue: DueQueue<ObjectRef<Watched<TDSet>>>,
     board: Arc<ObjectMetrics<Line>>,
     metrics: Metrics,
 }
@@ -118,7 +117,7 @@ impl Reconciler for Operator {
     }
 
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
-        let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
+        let (deployments, of_deployments) = Cache::watch(&client, realm, FoundDeployment::trim);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
@@ -128,6 +127,7 @@ impl Reconciler for Operator {
         );
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
+        let (called, of_due_queue) = mpsc::unbounded();
         let claims = Arc::new(TargetOwnership::new(told));
         let subjects =
             stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
@@ -142,11 +142,11 @@ impl Reconciler for Operator {
             scales_to_zero: OnceCell::new(),
             targets,
             claims,
-            due_queue: DueQueue::default(),
+            due_queue: DueQueue::new(called),
             board: metrics.objects.add(),
             metrics: metrics.clone(),
         };
-        let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
+        let triggers = [of_deployments, of_services, concerned, of_claims.boxed(), of_due_queue.boxed()];
         (operator, stream::select_all(triggers).boxed())
     }
 
@@ -169,8 +169,7 @@ impl Reconciler for Operator {
     }
 
     fn forget(&self, uid: &str) {
-        self.due_queue.expect(uid, None);
-        self.due_queue.settled(uid);
+        self.due_queue.forget(uid);
         self.claims.forget(uid);
         self.targets.forget(uid);
         self.calendars.asked.forget(uid);
@@ -191,7 +190,9 @@ impl Reconciler for Operator {
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
-        self.due_queue.gives_way(uid(metadata), now)
+        let reference = || ObjectRef::new(metadata.name.as_deref().unwrap_or_default());
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        self.due_queue.gives_way(uid(metadata), || reference().within(namespace), now)
     }
 
     fn resolve(
@@ -255,7 +256,7 @@ impl Reconciler for Operator {
     }
 
     fn planned(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, _now: Timestamp) {
-        state.recall.begin();
+        state.recall.begin(execution.object.metadata.resource_version.as_deref());
         state.kept.found(execution.plan, execution.seen);
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
@@ -358,12 +359,7 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
-/// Takes out of a Deployment what is never read: of its managed fields, all but the owner of the count.
-fn trim_deployment(deployment: &mut Deployment) {
-    observation::trim(&mut deployment.metadata);
-}
-
-/// The same of a Service.
+/// Takes out of a Service what is never read.
 fn trim_service(service: &mut Service) {
     service.metadata.managed_fields = None;
 }

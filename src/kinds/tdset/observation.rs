@@ -2,17 +2,18 @@
 
 mod bounds;
 mod field_owner;
+mod found_deployment;
 mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
 pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, other_of_max, trim};
+pub use found_deployment::FoundDeployment;
 pub use object_key::ObjectKey;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -33,13 +34,15 @@ pub struct Observed {
     /// The status as it was written last.
     pub status: TDSetStatus,
     /// The Deployment of that name, whatever its owner.
-    pub deployment: Option<Arc<Deployment>>,
+    pub deployment: Option<Arc<FoundDeployment>>,
     /// The Service of that name, whatever its owner.
     pub service: Option<Arc<Service>>,
     /// The workload of `target.ref`, where one is given.
     pub target: Option<Result<Scaled, Blocker>>,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
+    /// Whether changes of that autoscaler are not noticed.
+    pub is_autoscaler_unwatched: bool,
     /// Another TDSet that holds the workload or the autoscaler: what, and its name.
     pub holder: Option<(String, String)>,
     /// Names of other autoscalers that scale the workload.

@@ -4,24 +4,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt as _;
+use kube::api::ListParams;
 use kube::core::ApiResource;
+use kube::{Api, Client, ResourceExt as _};
 
-use super::Operator;
 use super::kept::ObjectState;
-use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
+use super::observation::{Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
+use super::{Operator, trim_autoscaler};
 use crate::api::GROUP;
 use crate::api::condition::State;
+use crate::controllers::diffing_store::DiffingStore;
+use crate::controllers::manifest::Place;
 use crate::controllers::outcome::{Class, Error};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
-use crate::runtime::call::call;
+use crate::runtime::call::{self, call};
 
 /// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
 /// way, and no error.
@@ -98,6 +102,7 @@ async fn read(
     Ok(Observed {
         target,
         autoscaler,
+        is_autoscaler_unwatched: is_unwatched(operator, spec),
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
@@ -113,7 +118,7 @@ async fn read(
 fn watch_foreign(
     operator: &Operator,
     spec: &Spec,
-    deployment: Option<&Deployment>,
+    deployment: Option<&FoundDeployment>,
     service: Option<&Service>,
 ) {
     let is_foreign = |metadata: &ObjectMeta| !controls(&spec.metadata, metadata);
@@ -134,7 +139,11 @@ async fn autoscaler(
     let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return Ok(None) };
     let found = match kind {
         AutoscalerKind::HorizontalPodAutoscaler => {
-            let found = operator.autoscalers.get(spec.namespace(), name);
+            let key = (spec.namespace(), name.as_str());
+            let found = match horizontal(&operator.client, &operator.autoscalers, key).await? {
+                Ok(found) => found,
+                Err(blocker) => return Ok(Some(Err(blocker))),
+            };
             let mut bounds = found.as_deref().map(Bounds::of);
             let may_go = |bounds: &&mut Bounds| !bounds.goes_to_zero && !recall.is_zero_refused;
             if let Some(bounds) = bounds.as_mut().filter(may_go) {
@@ -164,6 +173,42 @@ async fn autoscaler(
     Ok(Some(Err(Blocker::ready(Reason::AutoscalerTargetMismatch, message))))
 }
 
+/// A HorizontalPodAutoscaler. What the watch told is of an earlier time where it has failed for a while.
+async fn horizontal(
+    client: &Client,
+    watched: &DiffingStore<HorizontalPodAutoscaler>,
+    (namespace, name): (&str, &str),
+) -> Result<Result<Option<Arc<HorizontalPodAutoscaler>>, Blocker>, Error> {
+    if watched.is_filled() {
+        return Ok(Ok(watched.get(namespace, name)));
+    }
+    let api = Api::<HorizontalPodAutoscaler>::namespaced(client.clone(), namespace);
+    // There is a right to list, and none to get.
+    let only = ListParams::default().fields(&format!("metadata.name={name}"));
+    match call(api.list(&only)).await {
+        Ok(found) => Ok(Ok(found.items.into_iter().next().map(|mut found| {
+            trim_autoscaler(&mut found);
+            Arc::new(found)
+        }))),
+        Err(call::Error::Refused(status)) if status.code == 403 => {
+            Ok(Err(Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling")))
+        }
+        Err(source) => {
+            let resource = ApiResource::erase::<HorizontalPodAutoscaler>(&());
+            let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
+            Err(Error { verb: "read", object: place.to_string(), source })
+        }
+    }
+}
+
+/// Whether changes of the autoscaler of the spec are not noticed.
+fn is_unwatched(operator: &Operator, spec: &Spec) -> bool {
+    spec.autoscaler.as_ref().is_some_and(|autoscaler| match autoscaler.kind {
+        AutoscalerKind::HorizontalPodAutoscaler => !operator.autoscalers.is_filled(),
+        AutoscalerKind::ScaledObject => !operator.targets.watches_scaled_objects(),
+    })
+}
+
 /// The version from which on the API server takes a lower bound of 0, unless that is switched off (feature gate
 /// HPAScaleToZero): then it refuses the first one that a TDSet asks for.
 const SCALES_TO_ZERO: (u32, u32) = (1, 37);
@@ -188,7 +233,7 @@ async fn scales_to_zero(operator: &Operator) -> Result<bool, Error> {
 fn holder(
     operator: &Operator,
     spec: &Spec,
-    deployment: Option<&Deployment>,
+    deployment: Option<&FoundDeployment>,
     target: Option<&Result<Scaled, Blocker>>,
 ) -> Option<(String, String)> {
     let controller = target.and_then(|target| target.as_ref().ok()?.controller.as_ref());
@@ -247,4 +292,47 @@ async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option
 fn said_last(tdset: &TDSet, recall: &ReconcileState) -> TDSetStatus {
     let said = recall.said_since(tdset.metadata.resource_version.as_deref()).cloned();
     said.or_else(|| tdset.status.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::channel::mpsc;
+    use futures::{FutureExt as _, StreamExt as _};
+    use kube::runtime::watcher::{self, Event};
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::tdset::name_of_scaled;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_autoscaler_is_read_where_its_watch_has_failed_for_more_than_a_minute() {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = Client::try_from(config).unwrap();
+        let (sender, events) = mpsc::unbounded();
+        let (store, mut changes) =
+            DiffingStore::of_events("hpas".to_owned(), events, |one, other| one == other, name_of_scaled);
+        let mut send = |event| {
+            sender.unbounded_send(event).unwrap();
+            while changes.next().now_or_never().flatten().is_some() {}
+        };
+        let metadata = serde_json::from_value(json!({"name": "web", "namespace": "a"})).unwrap();
+        let autoscaler = HorizontalPodAutoscaler { metadata, ..HorizontalPodAutoscaler::default() };
+        for event in [Event::Init, Event::InitApply(autoscaler), Event::InitDone] {
+            send(Ok(event));
+        }
+        let found =
+            async |name: &str| horizontal(&client, &store, ("a", name)).await.map(|found| found.unwrap());
+        assert!(found("web").await.unwrap().is_some() && found("other").await.unwrap().is_none());
+        for _ in 0..4 {
+            tokio::time::advance(Duration::from_secs(30)).await;
+            send(Err(watcher::Error::NoResourceVersion));
+        }
+        // There is no API server.
+        for name in ["web", "other"] {
+            let said = found(name).await.unwrap_err().to_string();
+            assert_eq!(said, format!("failed to read horizontalpodautoscalers a/{name}"));
+        }
+    }
 }

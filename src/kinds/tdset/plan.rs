@@ -21,13 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{Observed, OwnedObject, Reverted, Whole, is_only_in_the_template};
+use super::observation::{
+    FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Whole, is_only_in_the_template,
+};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
@@ -130,7 +131,8 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         }
         (_, target, Some(left), Some(Ok(bounds))) => {
             let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
-            let asleep = asleep.filter(|scaled| scaled.count() == 0 && left.min_replicas > 0);
+            let rests = |scaled: &&Scaled| scaled.count() == 0 && left.min_replicas > 0;
+            let asleep = asleep.filter(|scaled| rests(scaled) && !bounds.leaves_zero());
             let woken = asleep.map(|scaled| scale::count(scaled, left.min_replicas));
             autoscaler::bounds(bounds, left.min_replicas, left.max_replicas).or(woken)
         }
@@ -170,6 +172,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
     let unwatched = unwatched
         || view.observed.unread_object.is_some()
         || view.observed.unread.is_some()
+        || view.observed.is_autoscaler_unwatched
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
@@ -205,12 +208,12 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
     steps.extend(beside);
     let mut whole = Whole::default();
     if let Some(create) = view.create() {
+        let write = made(view, create);
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
-        if let Some(found) = unclaimed(view) {
+        if let Some(found) = unclaimed(view).filter(|_| write.is_some()) {
             // A count that was just written is claimed thereby; the one that was seen would be written over it.
             steps.extend(claim(view, found).filter(|_| !is_beside));
         } else {
-            let write = made(view, create);
             whole.deployment = write.is_none() && stands(&view.deployment);
             steps.extend(write);
         }
@@ -227,18 +230,20 @@ fn stands<K: Resource<DynamicType = ()>>(owned: &OwnedObject<K>) -> bool {
     owned.ours().is_some_and(|found| !is_going(found.meta()))
 }
 
-/// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
-fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
+/// The Deployment whose count would be lost if the template was applied: it came with the template, and has no owner of its
+/// own yet.
+fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a FoundDeployment> {
     view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
-/// Claims the count of a Deployment while it is not ours to write, without force: only while it stands.
-fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
-    let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
+/// Claims the count of a Deployment where no other one is written, without force: only while it stands.
+fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
+    let is_written = matches!(view.counter(), Some(Counter::Deployment(_)))
+        && view.wanted().is_some_and(|wanted| wanted != found.replicas());
     if is_written || is_going(&found.metadata) {
         return None;
     }
-    let manifest = deployment::count(found, deployment::replicas(found));
+    let manifest = deployment::count(found, found.replicas());
     Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
 }
 
@@ -296,17 +301,16 @@ fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
     }
 }
 
-/// The same of a Deployment that was made, and also where the count would be lost otherwise.
-fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
+/// The same of a Deployment that was made.
+fn count_of_deployment(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
     let wanted = view.wanted()?;
-    let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
-    if is_so || is_going(&found.metadata) {
+    if wanted == found.replicas() || is_going(&found.metadata) {
         return None;
     }
     Some(write_count(found, wanted))
 }
 
-fn write_count(found: &Deployment, wanted: i32) -> ApiWrite {
+fn write_count(found: &FoundDeployment, wanted: i32) -> ApiWrite {
     let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
     ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen })
 }

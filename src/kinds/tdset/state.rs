@@ -92,9 +92,12 @@ impl Reverts {
 }
 
 impl ReconcileState {
-    /// A reconciliation begins.
-    pub const fn begin(&mut self) {
+    /// A reconciliation begins, of an object of that resource version: a status that it has is not kept twice.
+    pub fn begin(&mut self, resource_version: Option<&str>) {
         self.is_fresh = false;
+        if self.said_since(resource_version).is_none() {
+            self.said = None;
+        }
     }
 
     /// The plan's count was written at `now`, to an object that was seen at the first resource version, which made the
@@ -235,15 +238,15 @@ mod tests {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, is_max: false };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
-        state.begin();
+        state.begin(None);
         assert!(state.defers_report(&Plan::default(), second(0)), "the next one reports the transition");
         // Which takes a count back and reports, and knew nothing of that count when it was planned.
-        state.begin();
+        state.begin(None);
         state.wrote_count(&taken_back, (None, None), second(1));
         assert!(!state.defers_report(&taken_back, second(1)));
         state.told(None, TDSetStatus::default(), second(1));
         assert_eq!(state.carried.reverted, Some(reverted));
-        state.begin();
+        state.begin(None);
         state.told(None, TDSetStatus::default(), second(2));
         assert_eq!(state.carried.reverted, None, "once");
     }
@@ -269,11 +272,21 @@ mod tests {
         for (versions, count) in
             [(("7", "8"), 1), (("7", "8"), 1), (("8", "9"), 2), (("7", "9"), 2), (("10", "11"), 3)]
         {
-            state.begin();
+            state.begin(None);
             state.wrote_count(&taken_back, (Some(versions.0), Some(versions.1)), second(0));
             assert_eq!(state.reverted["kubectl"], count, "{versions:?}");
         }
         assert!(state.reverts.contest(second(1)).is_some());
+    }
+
+    #[test]
+    fn a_status_is_kept_until_the_watch_has_it() {
+        let mut state = ReconcileState::default();
+        state.told(Some("7".to_owned()), TDSetStatus::default(), second(0));
+        for (version, is_kept) in [("6", true), ("7", false)] {
+            state.begin(Some(version));
+            assert_eq!(state.said_since(Some("1")).is_some(), is_kept, "{version}");
+        }
     }
 
     #[test]

@@ -168,7 +168,6 @@ impl fmt::Debug for TargetOwnership {
 mod tests {
     use futures::channel::mpsc;
     use futures::{FutureExt as _, StreamExt as _};
-    use kube::core::DeserializeGuard;
     use serde_json::json;
 
     use super::*;
@@ -180,7 +179,7 @@ mod tests {
             "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
             "spec": {"defaultReplicas": 1, "target": {}},
         });
-        let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
+        let object = Watched(Ok(serde_json::from_value(object).unwrap()));
         claims.seen(&object, Some(BTreeSet::from([ObjectKey::new("apps", "Deployment", "a", target)])));
     }
 
@@ -215,7 +214,7 @@ mod tests {
                 "metadata": {"name": format!("t{number}"), "namespace": "a", "uid": format!("{number:04}")},
                 "spec": {"defaultReplicas": 1, "target": {}},
             });
-            let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
+            let object = Watched(Ok(serde_json::from_value(object).unwrap()));
             claims.seen(&object, Some(BTreeSet::from([days.clone()])));
         }
         assert!(heard.next().now_or_never().is_none());
@@ -254,7 +253,7 @@ mod tests {
             "metadata": {"name": "shop", "namespace": "a", "uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"defaultReplicas": 1, "target": {"create": {"image": "shop", "port": 80}}},
         });
-        let maker = DeserializeGuard(Ok(serde_json::from_value(maker).unwrap()));
+        let maker = Watched(Ok(serde_json::from_value(maker).unwrap()));
         claims.seen(&maker, Some(BTreeSet::from([subject.clone()])));
         see(&claims, ["hours", "2", "2026-01-02T00:00:00Z", "shop"]);
         assert_eq!(claims.holder(&subject, "2", None), None);

@@ -38,6 +38,11 @@ const PACE: Duration = Duration::from_secs(2);
 
 type Metadata = PartialObjectMeta<DynamicObject>;
 
+#[cfg(not(test))]
+type Uid = String;
+#[cfg(test)]
+type Uid = crate::counted::Counted<String>;
+
 /// Reads them.
 pub struct Targets {
     client: Client,
@@ -56,7 +61,7 @@ pub struct Targets {
 struct Watched {
     objects: DiffingStore<Metadata>,
     /// Which TDSets ask for them, by uid, and whether the running reconciliation has done so already.
-    askers: HashMap<String, bool>,
+    askers: HashMap<Uid, bool>,
     end: AbortHandle,
 }
 
@@ -138,10 +143,8 @@ impl Targets {
 
     /// A reconciliation of the object of that uid begins.
     pub fn begins(&self, uid: &str) {
-        for one in self.watched().values_mut() {
-            if let Some(asks) = one.askers.get_mut(uid) {
-                *asks = false;
-            }
+        for asks in self.watched().values_mut().filter_map(|one| one.askers.get_mut(uid)) {
+            *asks = false;
         }
     }
 
@@ -174,7 +177,7 @@ impl Targets {
     pub fn watch(&self, uid: &str, resource: &ApiResource) -> DiffingStore<Metadata> {
         let mut watched = self.watched();
         if let Some(one) = watched.get_mut(resource) {
-            one.askers.insert(uid.to_owned(), true);
+            one.askers.insert(Uid::from(uid), true);
             return one.objects.clone();
         }
         let api: Api<Metadata> = match &self.realm {
@@ -184,12 +187,11 @@ impl Targets {
         let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
         let (objects, changes) = DiffingStore::watch(api, trim, same, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
-        let subjects = changes.map(move |object| {
+        let (subjects, end) = abortable(changes.map(move |object| {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
-        });
-        let (subjects, end) = abortable(subjects);
+        }));
         let _no_receiver = self.begun.unbounded_send(subjects.boxed());
-        let askers = HashMap::from([(uid.to_owned(), true)]);
+        let askers = HashMap::from([(Uid::from(uid), true)]);
         watched.insert(resource.clone(), Watched { objects: objects.clone(), askers, end });
         objects
     }
@@ -338,7 +340,7 @@ impl Targets {
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
         self.watched().retain(|_, one| {
-            one.askers.retain(|uid, _| uids.contains(uid));
+            one.askers.retain(|uid, _| uids.contains(&**uid));
             one.is_needed()
         });
         self.scales.forget_all_but(uids);

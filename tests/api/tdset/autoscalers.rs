@@ -1,6 +1,7 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
 use kit::bed::{Bed, Namespace};
+use kit::deploy;
 use kit::examples::in_page;
 use kit::objects::Ask;
 use kit::operator::Fate;

@@ -31,7 +31,7 @@ const NAMESPACED: [(&str, &[&str]); 8] = [
 ];
 
 /// And what does not.
-const CLUSTER_WIDE: [(&str, &[&str]); 5] = [
+const CLUSTER_WIDE: [(&str, &[&str]); 6] = [
     ("api/v1", &["namespace", "node", "persistentvolume"]),
     (
         "apis/admissionregistration.k8s.io/v1",
@@ -45,6 +45,7 @@ const CLUSTER_WIDE: [(&str, &[&str]); 5] = [
     ("apis/apiextensions.k8s.io/v1", &["customresourcedefinition"]),
     ("apis/rbac.authorization.k8s.io/v1", &["clusterrole", "clusterrolebinding"]),
     ("apis/scheduling.k8s.io/v1", &["priorityclass"]),
+    ("apis/storage.k8s.io/v1", &["storageclass"]),
 ];
 
 /// The short names that tests use for them.

@@ -23,6 +23,10 @@ impl World {
         if let Some(rests) = self.rests_beside(&plan) {
             return rests;
         }
+        if self.recovers() && !self.held_claims().is_empty() {
+            // The pod that holds the claim stays: which other data to go on from is for a person to say.
+            return says(&plan, condition::DEGRADED, State::True);
+        }
         if self.desired.replicas < 3 && !self.held_claims().is_empty() {
             // The member can be replaced beside two others.
             return says(&plan, condition::DEGRADED, State::True) && self.has_kept_data() && self.all_run();
@@ -43,6 +47,11 @@ impl World {
                 && self.all_run();
         }
         self.is_reached(&plan)
+    }
+
+    /// Whether a recovery is under way.
+    fn recovers(&self) -> bool {
+        self.objects.record.recovery.as_ref().is_some_and(|recovery| recovery.phase.is_active())
     }
 
     /// Whether nothing holds the object, and of what was made for it there is what the spec says.
@@ -154,7 +163,7 @@ impl World {
 
     /// Whether the status says that the quorum is lost, and what can be done without one is done: each member with data
     /// runs and no request to go on from one of them is open, or the one that was chosen to go on from has lost its
-    /// own.
+    /// own. A request waits while the claim of a member goes with its pod.
     fn is_beyond_help(&self, plan: &Plan) -> bool {
         let is_said =
             [condition::QUORUM_LOST, condition::DEGRADED].map(|about| says(plan, about, State::True));
@@ -167,7 +176,8 @@ impl World {
         } else {
             let asked = self.desired.recovery.as_ref().map(|request| &request.token);
             let is_open = asked.is_some() && asked != recorded.map(|recovery| &recovery.token);
-            self.all_run() && !(is_open && self.live_voters() > 0)
+            let waits = !self.held_claims().is_empty();
+            self.all_run() && (waits || !(is_open && self.live_voters() > 0))
         };
         is_said == [true; 2] && is_done
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use gatehouse::api::condition::State;
 use gatehouse::api::field::{FieldError, Path, Reason as FaultReason};
+use gatehouse::controllers::Watched;
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -26,7 +27,7 @@ use gatehouse::kinds::tdset::target_ownership::TargetOwnership;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kit::explore::{Keyed, Memo};
-use kube::core::{ApiResource, DeserializeGuard};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::effects::{merge, written};
@@ -281,8 +282,8 @@ impl Seen {
             if object["spec"].get("selector").is_none() {
                 merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
             }
-            let mut object: k8s_openapi::api::apps::v1::Deployment = made(object);
-            observation::trim(&mut object.metadata);
+            let mut object: observation::FoundDeployment = made(object);
+            object.trim();
             Arc::new(object)
         });
         observed.service = self.service.as_ref().map(|found| {
@@ -409,7 +410,7 @@ impl World {
         for (tdset, schedule) in objects().zip(&self.schedules) {
             if !schedule.is_gone {
                 let subjects = spec::subjects(&tdset);
-                claims.seen(&DeserializeGuard(Ok(tdset)), Some(subjects));
+                claims.seen(&Watched(Ok(tdset)), Some(subjects));
             }
         }
         let subject = Spec::resolve(&objects().nth(at)?, Vec::new()).workload();

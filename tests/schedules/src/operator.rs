@@ -35,7 +35,7 @@ impl World {
         let planned = Seen { unread, ..self.look(at) }.planned(hand);
         let pending =
             Pending { planned, done: 0, has_changed: false, refused: None, reports: false, is_stale: false };
-        self.workers[at].recall.begin();
+        self.workers[at].recall.begin(None);
         self.workers[at].pending = Some(pending);
         self.go_on(at);
         true

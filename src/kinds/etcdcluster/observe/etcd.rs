@@ -172,7 +172,9 @@ pub fn membership(spec: &Spec, members: &etcd::Members) -> Membership {
     Membership { cluster_id: ClusterId(members.header.cluster_id), members: list }
 }
 
-/// A kind of alarm that is not known here is left out: nothing here could be done about it.
+/// A kind of alarm that is not known here is left out: nothing here could be done about it. To ask is an entry of the log.
+/// That is relied on: a member of 3.6 or 3.7 that was sent a snapshot says how far it has got only once it has applied
+/// an entry after it, and no client may be writing.
 async fn alarms(client: &etcd::Client) -> Fact<Vec<Alarm>> {
     let Ok(alarms) = client.alarms().await else { return Fact::Unknown };
     let read = alarms.iter().filter_map(|alarm| {
@@ -206,6 +208,7 @@ pub async fn keyspace(client: &etcd::Client) -> Fact<Keyspace> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::etcdcluster::observation::Version;
 
     fn status(member: u64, leader: u64, index: u64) -> etcd::Status {
         etcd::Status {
@@ -238,6 +241,16 @@ mod tests {
         assert_eq!(read(&told, metrics).unwrap().quota, 7);
         told.db_size_quota = 9;
         assert_eq!(read(&told, metrics).unwrap().quota, 9);
+    }
+
+    #[test]
+    fn a_member_of_an_image_that_was_built_again_is_one_of_its_version() {
+        let mut told = status(1, 1, 1);
+        told.version = "3.6.16-rebuilt.1".to_owned();
+        let version = |told: &etcd::Status| read(told, Metrics::UNKNOWN).map(|status| status.version);
+        assert_eq!(version(&told), Some(Version::new(6, 16)));
+        told.version = "4.0.0".to_owned();
+        assert_eq!(version(&told), None, "another etcd");
     }
 
     #[test]

@@ -123,11 +123,11 @@ fn other_of(metadata: &ObjectMeta, names: &[&str]) -> Option<FieldOwner> {
     Some(FieldOwner { manager: last.manager.clone().unwrap_or_default(), time })
 }
 
-/// Whether the count would be lost if what [`MANAGER`] applies did not have it: no other manager owns it.
+/// Whether the count would be lost if what [`MANAGER`] applies did not have it: that owns it, and no other manager does.
 #[must_use]
 pub fn is_only_in_the_template(metadata: &ObjectMeta) -> bool {
-    let owners = owners(metadata, &COUNTS);
-    !owners.is_empty() && owners.iter().all(|entry| entry.manager.as_deref() == Some(MANAGER))
+    let mut owners = sure_owners(metadata, &COUNTS).peekable();
+    owners.peek().is_some() && owners.all(|entry| entry.manager.as_deref() == Some(MANAGER))
 }
 
 #[cfg(test)]
@@ -189,6 +189,8 @@ mod tests {
         assert!(is_only_in_the_template(&metadata(&json!([template]))));
         let own = json!({"manager": COUNT_MANAGER, "fieldsV1": count});
         assert!(!is_only_in_the_template(&metadata(&json!([template, own]))));
+        let without = json!({"manager": MANAGER, "fieldsV1": {"f:spec": {"f:template": {}}}});
+        assert!(!is_only_in_the_template(&metadata(&json!([without]))), "nothing of it is lost");
         assert!(!is_only_in_the_template(&ObjectMeta::default()));
     }
 }

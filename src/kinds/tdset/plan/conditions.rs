@@ -1,14 +1,11 @@
 //! The conditions of a TDSet. Pure.
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
-
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
 use crate::controllers::action::RefusedWrite;
 use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::observation::{Bounds, Scaled};
-use crate::kinds::tdset::resources::deployment;
+use crate::kinds::tdset::observation::{Bounds, FoundDeployment, Scaled};
 
 /// All conditions.
 #[must_use]
@@ -33,13 +30,8 @@ impl Crew {
             return Some(Self { count, good, seen: good <= count, word: "there" });
         }
         let deployment = view.deployment.ours()?;
-        let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
-        Some(Self {
-            count: deployment::replicas(deployment),
-            good: ready,
-            seen: is_seen(deployment),
-            word: "ready",
-        })
+        let ready = deployment.status.ready_replicas.unwrap_or(0);
+        Some(Self { count: deployment.replicas(), good: ready, seen: is_seen(deployment), word: "ready" })
     }
 }
 
@@ -156,10 +148,10 @@ fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
 }
 
 /// Whether a Deployment that was made moves.
-fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
+fn rolling(view: &ScheduleState, deployment: &FoundDeployment) -> Statement {
     let about = ConditionType::Progressing;
-    let status = deployment.status.clone().unwrap_or_default();
-    let (count, has) = (deployment::replicas(deployment), status.replicas.unwrap_or(0));
+    let status = &deployment.status;
+    let (count, has) = (deployment.replicas(), status.replicas.unwrap_or(0));
     let updated = status.updated_replicas.unwrap_or(0);
     let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
     let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
@@ -168,15 +160,10 @@ fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
         about.is(true, Reason::RollingOut, message)
     } else if unavailable > 0 {
         let message = format!("{unavailable} replicas are not available");
-        about.is(!is_stuck(&status), Reason::PodsNotReady, message)
+        about.is(!deployment.is_stuck(), Reason::PodsNotReady, message)
     } else {
         about.is(false, Reason::UpToDate, "no change is under way")
     }
-}
-
-/// Whether the Deployment has given up waiting for its pods.
-fn is_stuck(status: &DeploymentStatus) -> bool {
-    status.conditions.iter().flatten().any(|one| one.type_ == "Progressing" && one.status == "False")
 }
 
 fn schedule_valid(view: &ScheduleState) -> Statement {
@@ -258,7 +245,6 @@ fn taken(view: &ScheduleState) -> Option<String> {
 }
 
 /// Whether the Deployment's status speaks of its spec as it is now.
-fn is_seen(deployment: &Deployment) -> bool {
-    let observed = deployment.status.as_ref().and_then(|status| status.observed_generation);
-    observed >= deployment.metadata.generation
+fn is_seen(deployment: &FoundDeployment) -> bool {
+    deployment.status.observed_generation >= deployment.metadata.generation
 }

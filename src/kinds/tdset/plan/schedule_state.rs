@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 
 use super::hold::{self, Hold};
@@ -16,7 +15,7 @@ use crate::kinds::tdset::api::v1::{
     AutoscalerKind, ControllerPolicy, Create, Phase, RampStatus, UnreadableDates,
 };
 use crate::kinds::tdset::observation::{
-    Blocker, Bounds, Controller, Observed, OwnedObject, Reverted, Scaled, Writer,
+    Blocker, Bounds, Controller, FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Writer,
 };
 use crate::kinds::tdset::spec::{Spec, Timetable};
 
@@ -27,7 +26,7 @@ const MOST_UPCOMING: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub enum Counter<'a> {
     /// Into the Deployment that was made.
-    Deployment(&'a Deployment),
+    Deployment(&'a FoundDeployment),
     /// Into the scale subresource of another owner's workload.
     Scale(&'a Scaled),
     /// Into the lower bound of an autoscaler.
@@ -38,7 +37,7 @@ impl Counter<'_> {
     /// The count that is there; absent means 1.
     pub fn count(&self) -> i32 {
         let count = match self {
-            Self::Deployment(deployment) => deployment.spec.as_ref().and_then(|spec| spec.replicas),
+            Self::Deployment(deployment) => Some(deployment.replicas()),
             Self::Scale(scaled) => Some(scaled.count()),
             Self::Bounds(bounds) => Some(bounds.min()),
         };
@@ -111,7 +110,7 @@ pub struct ScheduleState<'a> {
     /// What it asks for now.
     pub effective: Effective,
     /// The Deployment.
-    pub deployment: OwnedObject<'a, Deployment>,
+    pub deployment: OwnedObject<'a, FoundDeployment>,
     /// The Service; one of another owner matters only where one is asked for.
     pub service: OwnedObject<'a, Service>,
     /// What keeps the count from being written, `suspend` aside.

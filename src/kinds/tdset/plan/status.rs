@@ -66,10 +66,9 @@ fn workload(view: &ScheduleState) -> Workload {
         return Workload { replicas: Some(scaled.has()), ready: None, selector };
     }
     let Some(deployment) = view.deployment.ours() else { return Workload::default() };
-    let status = deployment.status.as_ref();
     Workload {
-        replicas: Some(status.and_then(|status| status.replicas).unwrap_or(0)),
-        ready: Some(status.and_then(|status| status.ready_replicas).unwrap_or(0)),
+        replicas: Some(deployment.status.replicas.unwrap_or(0)),
+        ready: Some(deployment.status.ready_replicas.unwrap_or(0)),
         selector: Some(names::selector_text(view.spec.name())),
     }
 }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, Time};
 use kube::ResourceExt as _;
@@ -22,6 +23,7 @@ mod kept;
 mod lent;
 mod made;
 mod refusals;
+mod scaled_objects;
 pub(in crate::kinds) mod situations;
 mod transitions;
 mod workloads;
@@ -44,7 +46,7 @@ struct Planned {
 /// What was there.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
-    deployment: Option<Arc<Deployment>>,
+    deployment: Option<Arc<FoundDeployment>>,
     target: Option<Result<Scaled, Blocker>>,
 }
 
@@ -204,7 +206,7 @@ impl Cluster {
                 let mut made: Deployment = serde_json::from_value(object).unwrap();
                 let before = self.0.deployment.as_deref();
                 let given = made.spec.as_ref().unwrap().replicas;
-                let count = given.or_else(|| before.map(deployment::replicas)).unwrap_or(1);
+                let count = given.or_else(|| before.map(FoundDeployment::replicas)).unwrap_or(1);
                 made.metadata.managed_fields =
                     before.and_then(|before| before.metadata.managed_fields.clone());
                 made.metadata.uid = Some("d".to_owned());
@@ -212,7 +214,7 @@ impl Cluster {
                 if given.is_none() && before.is_none() {
                     made.metadata.managed_fields = None;
                 }
-                self.0.deployment = Some(Arc::new(made));
+                self.0.deployment = Some(Arc::new(found(&made)));
             }
             other => panic!("{other} is applied"),
         }
@@ -242,9 +244,21 @@ impl Cluster {
         self.0.target = Some(Ok(scaled(count, writer)));
     }
 
-    fn edit(&mut self, edit: impl FnOnce(&mut Deployment)) {
-        edit(Arc::make_mut(self.0.deployment.as_mut().unwrap()));
+    fn edit(&mut self, by: impl FnOnce(&mut Deployment)) {
+        edit(&mut self.0, by);
     }
+}
+
+/// Changes the Deployment that is there.
+fn edit(observed: &mut Observed, by: impl FnOnce(&mut Deployment)) {
+    let mut all = serde_json::from_value(json!(observed.deployment.as_deref())).unwrap();
+    by(&mut all);
+    observed.deployment = Some(Arc::new(found(&all)));
+}
+
+/// A Deployment as it is watched.
+fn found(deployment: &Deployment) -> FoundDeployment {
+    serde_json::from_value(json!(deployment)).unwrap()
 }
 
 /// A workload that another client made.
@@ -267,7 +281,8 @@ fn scale(deployment: &mut Deployment, count: i32, manager: &str) {
     }
     spec.replicas = Some(count);
     if manager != "none" {
-        let owner = ManagedFieldsEntry { manager: Some(manager.to_owned()), ..ManagedFieldsEntry::default() };
+        let owner = json!({"manager": manager, "fieldsV1": {"f:spec": {"f:replicas": {}}}});
+        let owner: ManagedFieldsEntry = serde_json::from_value(owner).unwrap();
         deployment.metadata.managed_fields.get_or_insert_default().push(owner);
     }
     deployment.metadata.resource_version = Some("7".to_owned());
@@ -359,6 +374,6 @@ proptest! {
         let rest = cluster.pass(&shop);
         prop_assert_eq!((rest.work, rest.report), (vec![], vec![]));
         prop_assert!(rest.wake.unwrap() > cluster.0.now);
-        prop_assert_eq!(cluster.0.deployment.as_deref().map(deployment::replicas), rest.status.scheduled_replicas);
+        prop_assert_eq!(cluster.0.deployment.as_deref().map(FoundDeployment::replicas), rest.status.scheduled_replicas);
     }
 }

@@ -3,7 +3,7 @@
 //! The count is not in it. Server-side apply takes a field away when its manager no longer sends it, and a Deployment
 //! without a count gets 1. So the count has a manager of its own, which is silent while `suspend` is set, and what is
 //! applied here can roll out without touching it. Only a new Deployment is made with its count, so that it never
-//! starts with another one.
+//! starts with another one. The manager of the count claims that one before the template is applied again.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,13 @@ use crate::api::dns::DnsPolicy;
 use crate::controllers::manifest::{Manifest, Place, service_account};
 use crate::kinds::tdset::api::v1::{Create, Pod, PullPolicy};
 use crate::kinds::tdset::names;
+use crate::kinds::tdset::observation::FoundDeployment;
 use crate::kinds::tdset::spec::Spec;
 
 /// All of the Deployment but its count.
 #[must_use]
 pub fn deployment(spec: &Spec, create: &Create) -> Manifest {
     Manifest::of(&built(spec, create)).stamped()
-}
-
-/// The count that a Deployment has; absent means 1.
-#[must_use]
-pub fn replicas(deployment: &Deployment) -> i32 {
-    deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The same with a count, to be made.
@@ -42,7 +37,7 @@ pub fn with_count(mut deployment: Manifest, replicas: i32) -> Manifest {
 
 /// Nothing but the count of a Deployment that is there.
 #[must_use]
-pub fn count(of: &Deployment, replicas: i32) -> Manifest {
+pub fn count(of: &FoundDeployment, replicas: i32) -> Manifest {
     let uid = of.metadata.uid.as_deref().unwrap_or_default();
     Manifest::part(Place::of(of), uid, json!({"spec": {"replicas": replicas}}))
 }

@@ -80,4 +80,9 @@ impl Targets {
         self.scaled_objects.update(uid, |last| *last = Some(Arc::clone(&found)));
         Ok(Ok(Some(Bounds::of_scaled_object(&found, place))))
     }
+
+    /// Whether changes of ScaledObjects are noticed.
+    pub fn watches_scaled_objects(&self) -> bool {
+        self.watched().get(&scaled_objects()).is_some_and(|one| one.objects.is_filled())
+    }
 }

@@ -69,6 +69,8 @@ pub enum Fault {
     TrustsForEver,
     /// It ends pods whose claims are being deleted.
     EndsPodsThatHoldClaims,
+    /// It does so in a recovery.
+    RecoversPastHeldClaims,
     /// It does not look at which members the status lists.
     ForgetsWhoTheMembersAre,
     /// It does not see on claims what a recovery has set aside that is over.

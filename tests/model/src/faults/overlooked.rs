@@ -19,6 +19,15 @@ pub fn look(fault: Fault, seen: &mut Observation) {
                 }
             }
         }
+        Fault::RecoversPastHeldClaims => {
+            let recovery = seen.record.recovery.as_ref();
+            let is_active = recovery.is_some_and(|recovery| recovery.phase.is_active());
+            if let (true, Fact::Known(volumes)) = (is_active, &mut seen.volumes) {
+                for volume in volumes.values_mut() {
+                    volume.is_deleting = false;
+                }
+            }
+        }
         Fault::LeavesPodsUnlabelled => {
             if let Fact::Known(set) = &mut seen.stateful_set {
                 set.labels_voters = true;

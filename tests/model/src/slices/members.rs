@@ -29,6 +29,25 @@ pub fn shrinking_beside_the_dead() -> Slice {
     Slice::new(start, &[SICK_REMOVED, CRASHED], REMOVES)
 }
 
+const WAITS_FOR_CLAIM: Reach = ("a recovery waits for a claim that goes with its pod", |_, world| {
+    let recovery = world.objects.record.recovery.as_ref();
+    recovery.is_some_and(|recovery| recovery.phase.is_active()) && !world.held_claims().is_empty()
+});
+
+/// A claim is deleted while its pod uses it, at any time of a recovery or after it: of two others one has no data, and one
+/// is being started.
+pub fn claim_in_recovery() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.faults = Faults { losses: 1, kills: 1, ..Faults::default() };
+    start = after(start, &[Action::Kill(Ordinal(0)), Action::Lose(Ordinal(1))]);
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: Some(Ordinal(2)) };
+    start.edits = vec![Edit::Recover(Some(request))];
+    start.is_prompt = true;
+    start.faults = Faults { claims: 1, crashes: 1, ..Faults::default() };
+    let reaches = &[RECOVERED, CANCELLED, CRASHED, WAITS_FOR_CLAIM];
+    Slice::new(start, reaches, &["set-aside-volume", "write-config", "delete-pod"])
+}
+
 /// The quorum is lost, and a recovery is asked for before another template is, or after; something cannot be read.
 pub fn recovery_for_another_template() -> Slice {
     let mut start = World::settled(3, NEWEST);

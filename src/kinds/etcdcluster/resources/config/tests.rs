@@ -150,6 +150,30 @@ fn a_minor_gets_no_flag_that_it_does_not_have() {
 }
 
 #[test]
+fn a_member_with_room_for_much_data_keeps_more_of_the_log_for_those_that_are_away() {
+    let kept = |minor, quota: &str, extra: Value| {
+        let options = json!({"quotaBackendBytes": quota, "extra": extra});
+        let spec = json!({"tls": {"mode": "Disabled"}, "options": options});
+        let flags = read(&flags_of(&cluster(&spec), &entry(Purpose::Run, Version::new(minor, 0), 1), &[1]));
+        flags.get("snapshot-catchup-entries").cloned()
+    };
+    for (minor, quota, expected) in [
+        (5, "8Gi", None),
+        (6, "2Gi", None),
+        (6, "2049Mi", Some(json!(20_000))),
+        (7, "2Gi", None),
+        (7, "8Gi", Some(json!(20_000))),
+    ] {
+        assert_eq!(kept(minor, quota, json!({})), expected, "3.{minor} and {quota}");
+    }
+    let [now, before] =
+        ["", "experimental-"].map(|prefix| json!({format!("{prefix}snapshot-catchup-entries"): "9"}));
+    assert_eq!(kept(7, "8Gi", now.clone()), Some(json!(9)), "the spec says otherwise");
+    assert_eq!(kept(6, "8Gi", now), Some(json!(9)), "the spec says otherwise");
+    assert_eq!(kept(6, "8Gi", before), None, "3.6 goes by the other name that the spec has");
+}
+
+#[test]
 fn a_member_with_much_data_compares_them_at_its_start_where_the_spec_says_so() {
     const BEFORE_GATES: &str = "experimental-initial-corrupt-check";
     const GATE: &str = "InitialCorruptCheck";

@@ -1,8 +1,8 @@
 //! Autoscalers: their bounds, the ceiling, and workloads that sleep beside them.
 
+use super::scaled_objects::scaled_object;
 use super::workloads::{by_kubectl, has, settled, web};
 use super::*;
-use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::observation::{Bounds, Contest, Controller, FieldOwner};
 
 /// Bounds of a HorizontalPodAutoscaler.
@@ -11,20 +11,6 @@ pub(super) fn hpa(min: i32, max: i32) -> Bounds {
     let metadata = json!({"name": "web", "namespace": "default", "uid": "h", "resourceVersion": "7"});
     let spec = json!({"scaleTargetRef": reference, "minReplicas": min, "maxReplicas": max});
     Bounds::of(&serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap())
-}
-
-/// Bounds of a ScaledObject.
-fn scaled_object(spec: &Value) -> Bounds {
-    let resource = ApiResource {
-        group: "keda.sh".to_owned(),
-        version: "v1alpha1".to_owned(),
-        api_version: "keda.sh/v1alpha1".to_owned(),
-        kind: "ScaledObject".to_owned(),
-        plural: "scaledobjects".to_owned(),
-    };
-    let place = Place { resource, namespace: "default".to_owned(), name: "web".to_owned() };
-    let found = json!({"metadata": {"name": "web", "uid": "k", "resourceVersion": "7"}, "spec": spec});
-    Bounds::of_scaled_object(&serde_json::from_value(found).unwrap(), place)
 }
 
 /// One with these bounds, and that count of the workload.
@@ -45,13 +31,13 @@ impl Cluster {
     }
 }
 
-fn bounds(cluster: &Cluster) -> (i32, i32) {
+pub(super) fn bounds(cluster: &Cluster) -> (i32, i32) {
     let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap();
     (found.min(), found.max())
 }
 
 /// Reconciles until nothing is left to do.
-fn rest(cluster: &mut Cluster, tdset: &TDSet) -> Planned {
+pub(super) fn rest(cluster: &mut Cluster, tdset: &TDSet) -> Planned {
     for _ in 0..3 {
         cluster.pass(tdset);
     }
@@ -149,7 +135,7 @@ fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none()
     // The day begins before the count that came with the template is claimed.
     cluster = cluster.at(OPENING);
     cluster.pass(&tdset);
-    assert_eq!(deployment::replicas(cluster.0.deployment.as_ref().unwrap()), 6);
+    assert_eq!(cluster.0.deployment.as_ref().unwrap().replicas(), 6);
 }
 
 #[test]
@@ -253,20 +239,6 @@ fn bounds_of_which_one_is_another_are_not_as_scheduled() {
 }
 
 #[test]
-fn a_scaled_object_has_its_own_fields_and_defaults() {
-    let found = scaled_object(&json!({"scaleTargetRef": {"name": "web"}}));
-    assert_eq!((found.min(), found.max(), found.kind), (0, 100, AutoscalerKind::ScaledObject));
-    let workload = web(&json!({}));
-    assert_eq!(found.scales, Some(Spec::resolve(&workload, vec![]).workload()));
-    let tdset = web(&json!({"autoscaler": {"kind": "ScaledObject", "name": "web", "maxReplicas": 20}}));
-    let mut cluster = beside(EARLY, found, 5);
-    let work = cluster.pass(&tdset).work;
-    let [ApiWrite::Merge(merge)] = work.as_slice() else { panic!("{work:?}") };
-    assert_eq!(merge.manifest.object["spec"], json!({"minReplicaCount": 2, "maxReplicaCount": 20}));
-    assert_eq!(actions::points(&work[0]).name(), "tdset.write-bounds");
-}
-
-#[test]
 fn an_autoscaler_that_keda_made_is_left_to_it() {
     let tdset = web(&json!({"autoscaler": {"name": "web"}}));
     let keda =
@@ -287,9 +259,24 @@ fn an_autoscaler_that_keda_made_is_left_to_it() {
     assert_eq!(work, ["merge TDSet [] as gatehouse-tdset"]);
 }
 
+#[test]
+fn an_autoscaler_that_is_not_watched_is_looked_at_every_half_minute() {
+    for kind in ["HorizontalPodAutoscaler", "ScaledObject"] {
+        let tdset = web(&json!({"autoscaler": {"kind": kind, "name": "web"}}));
+        let mut cluster = beside(EARLY, hpa(2, 9), 5);
+        let soon = at("2026-03-02T06:00:30Z");
+        assert!(rest(&mut cluster, &tdset).wake.unwrap() > soon, "{kind}");
+        cluster.0.is_autoscaler_unwatched = true;
+        assert_eq!(rest(&mut cluster, &tdset).wake, Some(soon), "{kind}");
+    }
+}
+
 /// One that is being deleted, whose autoscaler is to be left with these bounds.
 fn leaving(bounds: &Value) -> TDSet {
-    let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": bounds}}));
+    deleted(web(&json!({"autoscaler": {"name": "web", "onDeletion": bounds}})))
+}
+
+pub(super) fn deleted(mut tdset: TDSet) -> TDSet {
     tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
     tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
     tdset
@@ -316,13 +303,12 @@ fn a_deletion_waits_for_an_autoscaler_that_may_not_be_read() {
 #[test]
 fn stated_bounds_are_left_behind() {
     let left = json!({"minReplicas": 1, "maxReplicas": 3});
-    let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": left}}));
+    let tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": left}}));
     let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
     assert_eq!(verbs(&plan(&tdset, &beside(EARLY, hpa(2, 9), 5).0).work), [finalizer]);
     let first = verbs(&plan(&tdset, &beside(EARLY, hpa(1, 9), 5).0).work);
     assert_eq!((first[0].as_str(), first.len()), (finalizer, 2), "nothing is written before it: {first:?}");
-    tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
-    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    let tdset = deleted(tdset);
     // It was asleep: no autoscaler would wake it.
     let mut cluster = beside(EARLY, hpa(2, 9), 0);
     cluster.pass(&tdset);

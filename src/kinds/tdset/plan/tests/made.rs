@@ -36,6 +36,8 @@ fn a_field_that_another_client_changed_is_taken_back_and_what_it_added_stays() {
     for (at, (edit, undone)) in edits.into_iter().enumerate() {
         let mut cluster = cluster.clone();
         cluster.edit(edit);
+        let claims = verbs(&cluster.pass(&shop).work);
+        assert_eq!(claims == ["apply Deployment 2 as gatehouse-tdset-count"], undone, "{at}: {claims:?}");
         let work = verbs(&plan(&shop, &cluster.0).work);
         assert_eq!(work == ["apply! Deployment null as gatehouse-tdset"], undone, "{at}: {work:?}");
     }
@@ -51,8 +53,9 @@ fn a_suspended_one_rolls_out_and_leaves_the_count_alone() {
     let mut paused = json!(changed("/spec/suspend", json!(true)));
     paused["spec"]["target"]["create"]["image"] = "shop:2".into();
     let paused: TDSet = serde_json::from_value(paused).unwrap();
-    let work = verbs(&cluster.pass(&paused).work);
-    assert_eq!(work, ["apply! Deployment null as gatehouse-tdset"]);
+    let works = [0; 2].map(|_| verbs(&cluster.pass(&paused).work));
+    let count = ["apply Deployment 2 as gatehouse-tdset-count"];
+    assert_eq!(works, [count, ["apply! Deployment null as gatehouse-tdset"]]);
     cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
     let plan = cluster.pass(&paused);
     assert_eq!((verbs(&plan.work), plan.transition), (vec![], None));

@@ -16,7 +16,7 @@ fn ramped_shop() -> TDSet {
 }
 
 fn count(cluster: &Cluster) -> i32 {
-    deployment::replicas(cluster.0.deployment.as_ref().unwrap())
+    cluster.0.deployment.as_ref().unwrap().replicas()
 }
 
 /// One whose Service has gone.
@@ -66,15 +66,12 @@ fn a_status_tells_of_the_day_while_a_service_is_refused() {
 #[test]
 fn a_boundary_passes_whatever_is_refused() {
     let bounded = web(&json!({"autoscaler": {"name": "web"}}));
+    let edited = changed("/spec/target/create/image", json!("shop:2"));
+    let mut claimed = Cluster::settled(&shop(), EARLY);
+    claimed.pass(&edited);
     let cases = [
         (SERVICE, shop(), without_service(&shop()), "ApplyFailed", "0 ms late"),
-        (
-            TEMPLATE,
-            changed("/spec/target/create/image", json!("shop:2")),
-            Cluster::settled(&shop(), EARLY),
-            "ApplyFailed",
-            "0 ms late",
-        ),
+        (TEMPLATE, edited, claimed, "ApplyFailed", "0 ms late"),
         (BOUNDS, bounded, beside(EARLY, hpa(2, 10), 5), "CountRefused", "no longer refused, 1800000 ms late"),
     ];
     for (action, tdset, mut cluster, reason, lateness) in cases {

@@ -54,8 +54,7 @@ pub fn all() -> Vec<Situation> {
                 Some(RefusedWrite { action: "tdset.write-count".to_owned(), why: why.to_owned() });
         }),
         situation("contested", "gatehouse_tdset_problem", &json!({}), Vec::new(), |observed| {
-            let found = Arc::make_mut(observed.deployment.as_mut().unwrap());
-            scale(found, 3, "argocd-controller");
+            edit(observed, |deployment| scale(deployment, 3, "argocd-controller"));
             observed.contest = Some(Contest {
                 manager: Some("argocd-controller".to_owned()),
                 until: at("2026-03-02T07:05:00Z"),

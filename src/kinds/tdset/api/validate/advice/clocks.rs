@@ -34,8 +34,8 @@ pub(super) fn advise(used: &[Used<'_>], zone: &TimeZone, zone_name: &str, now: T
             // 24:00 is the midnight that ends the day.
             let (time, next_day) =
                 if text == "24:00" { (Some(Time::midnight()), true) } else { (time(text), next_day) };
-            let change = |shift: &Shift| touches(window, time?, next_day, zone, shift);
-            if let Some((date, what)) = shifts.iter().find_map(change) {
+            let meets = |shift: &Shift| touches(window, time?, next_day, zone, shift);
+            if let Some((date, what)) = shifts.iter().find_map(meets) {
                 found.push(format!("spec.windows[{at}].{field}: {text} on {date} in {zone_name} {what}"));
             }
         }
