@@ -145,7 +145,8 @@ impl Bounds {
         i32::from(!self.goes_to_zero)
     }
 
-    /// Whether it leaves 0 by itself, whichever client scaled the workload to 0.
+    /// Whether it leaves 0 by itself, whichever client scaled the workload to 0. KEDA does, up to `minReplicaCount`
+    /// (`pkg/scaling/executor/scale_scaledobjects.go` of v2.21.0).
     #[must_use]
     pub fn leaves_zero(&self) -> bool {
         self.kind == AutoscalerKind::ScaledObject
