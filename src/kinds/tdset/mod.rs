@@ -190,9 +190,9 @@ impl Reconciler for Operator {
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
-        let reference = || ObjectRef::new(metadata.name.as_deref().unwrap_or_default());
-        let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        self.due_queue.gives_way(uid(metadata), || reference().within(namespace), now)
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        let object = || ObjectRef::new(name.unwrap_or_default()).within(namespace.unwrap_or_default());
+        self.due_queue.gives_way(uid(metadata), object, now)
     }
 
     fn resolve(
