@@ -4,7 +4,8 @@
 //! published holds nothing up.
 //!
 //! On force. An object that was not there is applied *without* force: should another client have made one of the same
-//! name meanwhile, differing fields are a conflict and the object stays theirs. An object known to be ours is applied
+//! name meanwhile, differing fields are a conflict and the object stays theirs; where the manifest is
+//! [for a new object alone](Manifest::only_new), any object of that name is. An object known to be ours is applied
 //! with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field that
 //! another client has taken over there is taken back. What the manifest leaves out belongs to the client that wrote it.
 
@@ -13,8 +14,11 @@ use std::sync::Arc;
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::Request;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use serde::Deserialize;
+use serde_json::Value;
 use tracing::{debug, warn};
 
 use super::manifest::{Manifest, Place};
@@ -171,9 +175,8 @@ impl ApiWriter {
         let mut params = PatchParams::apply(apply.manager);
         params.force = apply.seen.is_some();
         let patch = Patch::Apply(&apply.manifest.object);
-        // Nothing else is looked at in the answer.
-        let answer = call(self.api(place).patch_metadata(&place.name, &params, &patch)).await;
-        let after = answer.map_err(failed("apply", place))?.resource_version();
+        let answer = call(self.patch(place, &place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("apply", place))?;
         let changed = apply.seen.is_none() || apply.seen != after;
         debug!(object = %place, manager = apply.manager, changed, "applied");
         Ok(WriteOutcome { changed, resource_version: after, ..WriteOutcome::default() })
@@ -183,14 +186,13 @@ impl ApiWriter {
         let place = &merge.manifest.place;
         let params = PatchParams { field_manager: Some(merge.manager.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(&merge.manifest.object);
-        let (api, name) = (self.api(place), place.name.as_str());
         let (after, scale) = if merge.scale {
-            let answer = call(api.patch_scale(name, &params, &patch)).await;
+            let answer = call(self.api(place).patch_scale(&place.name, &params, &patch)).await;
             let scale = answer.map_err(failed("patch the scale of", place))?;
             (scale.metadata.resource_version.clone(), Some(Arc::new(scale)))
         } else {
-            let answer = call(api.patch_metadata(name, &params, &patch)).await;
-            (answer.map_err(failed("patch", place))?.resource_version(), None)
+            let answer = call(self.patch(place, &place.name, &params, &patch)).await;
+            (answer.map_err(failed("patch", place))?, None)
         };
         let changed = merge.seen.is_none() || merge.seen != after;
         debug!(object = %place, manager = merge.manager, changed, "merged");
@@ -201,8 +203,9 @@ impl ApiWriter {
         let place = &manifest.place;
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(&manifest.object);
-        let answer = call(self.api(place).patch_status(&place.name, &params, &patch)).await;
-        let after = answer.map_err(failed("write the status of", place))?.resource_version();
+        let path = format!("{}/status", place.name);
+        let answer = call(self.patch(place, &path, &params, &patch)).await;
+        let after = answer.map_err(failed("write the status of", place))?;
         debug!(object = %place, "status written");
         Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
     }
@@ -251,9 +254,37 @@ impl ApiWriter {
         }
     }
 
+    /// Patches what has that path among the objects of its kind; the resource version that this makes. Metadata are asked
+    /// for alone, and nothing else is read of them: managed fields are most of what is answered.
+    async fn patch(
+        &self,
+        place: &Place,
+        path: &str,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> kube::Result<Option<String>> {
+        let objects = DynamicObject::url_path(&place.resource, Some(&place.namespace));
+        let request = Request::new(objects).patch_metadata(path, params, patch);
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        let written: Written = self.client.request(request).await?;
+        Ok(written.metadata.resource_version)
+    }
+
     fn api(&self, place: &Place) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource)
     }
+}
+
+/// What is read of an object that was written.
+#[derive(Deserialize)]
+struct Written {
+    metadata: Versioned,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Versioned {
+    resource_version: Option<String>,
 }
 
 fn failed<'a>(verb: &'static str, place: &'a Place) -> impl FnOnce(call::Error) -> Error + use<'a> {

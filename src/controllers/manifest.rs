@@ -26,6 +26,9 @@ use crate::api::quantity::Quantity;
 /// The annotation with the hash of what was applied last.
 pub const APPLIED_HASH: &str = "gatehouse.dev/applied-hash";
 
+/// A resource version that no object has: etcd begins with it, empty.
+const BEFORE_ALL: &str = "1";
+
 /// Bytes of the hash that are kept.
 const HASH_LENGTH: usize = 16;
 
@@ -125,6 +128,17 @@ impl Manifest {
     pub fn only_for(mut self, uid: &str) -> Self {
         if let Some(Value::Object(metadata)) = self.object.get_mut("metadata") {
             metadata.insert("uid".to_owned(), uid.into());
+        }
+        self
+    }
+
+    /// Only where there is no such object. One that is there has another resource version, which the API server answers
+    /// with a conflict; what is not there it makes, whatever version is named (kubernetes
+    /// `staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go`, `Update`).
+    #[must_use]
+    pub fn only_new(mut self) -> Self {
+        if let Some(Value::Object(metadata)) = self.object.get_mut("metadata") {
+            metadata.insert("resourceVersion".to_owned(), BEFORE_ALL.into());
         }
         self
     }

@@ -43,6 +43,12 @@ pub fn brings_count(action: &str) -> bool {
     is_of_count(action) || action == "tdset.make-deployment"
 }
 
+/// Whether the action of that name makes an object.
+#[must_use]
+pub fn makes(action: &str) -> bool {
+    ["tdset.make-deployment", "tdset.make-service"].contains(&action)
+}
+
 /// Whether the step puts the finalizer on the TDSet.
 fn adds_finalizer(step: &ApiWrite) -> bool {
     let ApiWrite::Merge(merge) = step else { return false };

@@ -72,13 +72,15 @@ async fn read(
     operator.targets.begins(uid);
     let status = &known.status;
     let create = spec.create();
+    let is_first = is_first(spec, status, recall);
     let deployment = match create {
-        Some(_) => operator.deployments.find(namespace, name).await?,
+        Some(_) if !is_first => operator.deployments.find(namespace, name).await?,
+        Some(_) => operator.deployments.cached(namespace, name),
         None => None,
     };
     let service = match create.and_then(|create| create.service_port) {
-        Some(_) => operator.services.find(namespace, name).await?,
-        None => operator.services.cached(namespace, name),
+        Some(_) if !is_first => operator.services.find(namespace, name).await?,
+        _ => operator.services.cached(namespace, name),
     };
     watch_foreign(operator, spec, deployment.as_deref(), service.as_deref());
     let target = match spec.reference() {
@@ -112,6 +114,13 @@ async fn read(
         service,
         ..known.clone()
     })
+}
+
+/// Whether all that is to be made is surely tried to be made now, and for the first time. Then it is not asked whether it
+/// is there: the write itself makes only what is not, and where that fails it is asked.
+fn is_first(spec: &Spec, status: &TDSetStatus, recall: &ReconcileState) -> bool {
+    let is_known = spec.dates.is_empty() && spec.autoscaler.is_none() && !spec.is_deleting();
+    is_known && !recall.has_made && *status == TDSetStatus::default()
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.

@@ -263,7 +263,7 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
                 Some(replicas) => deployment::with_count(wanted(), replicas),
                 None => wanted(),
             };
-            Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+            Some(new(manifest))
         }
         OwnedObject::Ours(found) => update(wanted(), found),
     }
@@ -315,6 +315,11 @@ fn write_count(found: &FoundDeployment, wanted: i32) -> ApiWrite {
     ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen })
 }
 
+/// Makes what is wanted. Whatever has its name meanwhile is left as it is.
+fn new(wanted: Manifest) -> ApiWrite {
+    ApiWrite::Apply(Apply { manifest: wanted.only_new(), manager: MANAGER, seen: None })
+}
+
 /// Applies what is wanted of an object that is ours, if some of it is missing.
 fn update<K>(wanted: Manifest, found: &K) -> Option<ApiWrite>
 where
@@ -334,9 +339,7 @@ fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
         return None;
     }
     match (service::service(view.spec, create), &view.service) {
-        (Some(manifest), OwnedObject::Absent) => {
-            Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))
-        }
+        (Some(manifest), OwnedObject::Absent) => Some(new(manifest)),
         (Some(wanted), OwnedObject::Ours(found)) => update(wanted, *found),
         (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(ApiWrite::Delete {
             place: Place::of(*found),

@@ -17,11 +17,52 @@ use crate::site::{Site, until_transitions};
 
 pub const TESTS: &[Test] = &[
     ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),
+    ("what_is_made_first_is_not_asked_for_before", what_is_made_first_is_not_asked_for_before),
     ("no_count_is_written_before_the_finalizer", no_count_is_written_before_the_finalizer),
     ("pods_that_come_are_read_at_a_pace", pods_that_come_are_read_at_a_pace),
     ("a_kind_is_watched_while_it_is_referred_to", a_kind_is_watched_while_it_is_referred_to),
     ("after_a_death_over_two_boundaries_it_writes_once", after_a_death_over_two_boundaries_it_writes_once),
 ];
+
+/// What is not there is made at once. What is there is read, and left as it is, also where it has all that would be asked
+/// of it.
+fn what_is_made_first_is_not_asked_for_before(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    let mut object = tdset("first", &json!({}));
+    object["spec"]["target"]["create"]["servicePort"] = json!(80);
+    namespace.create(&object);
+    until_condition(&namespace, "first", "Progressing", "True", "PodsNotReady");
+    let made = namespace.get("deployment", "first");
+    let spec: Value = serde_json::from_str(&made["spec"].to_string().replace("first", "twin")).unwrap();
+    namespace.create(
+        &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "twin"}, "spec": spec}),
+    );
+    let before = namespace.get("deployment", "twin");
+    namespace.create(&tdset("twin", &json!({})));
+    until_condition(&namespace, "twin", "Conflict", "True", "NameTaken");
+    let after = namespace.get("deployment", "twin");
+    assert_eq!(
+        (&after["metadata"]["labels"], &after["spec"]),
+        (&before["metadata"]["labels"], &before["spec"])
+    );
+    assert!(after["metadata"].get("ownerReferences").is_none(), "{after}");
+    // Its status is written once it was read, and the log has what was asked before.
+    let asked = site.asked();
+    let count = |verb: &str, path: &str| {
+        let call = format!("{verb} {path}");
+        asked.iter().filter(|asked| asked.split('?').next() == Some(&call)).count()
+    };
+    let here = |root: &str, kind: &str| format!("{root}/namespaces/{}/{kind}", namespace.name);
+    let [deployments, services] = [here("/apis/apps/v1", "deployments"), here("/api/v1", "services")];
+    for (kind, name, reads) in
+        [(&deployments, "first", 0), (&services, "first", 0), (&deployments, "twin", 1)]
+    {
+        let path = format!("{kind}/{name}");
+        assert_eq!((count("get", &path), count("patch", &path)), (reads, 1), "{path}: {asked:?}");
+    }
+}
 
 /// Looks at each of these that nothing but time asks for, several times, and what was asked for in them. `minutes` is
 /// what the clock shows.

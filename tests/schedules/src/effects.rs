@@ -118,10 +118,10 @@ impl World {
         if of.is_some_and(|of| of != format!("d{}", found.uid)) {
             return Err(Failure::Conflict);
         }
-        let is_foreign = found.applied == Text::NONE;
-        if is_foreign && apply.seen.is_none() {
+        if is_for_new(apply) {
             return Err(Failure::Conflict);
         }
+        let is_foreign = found.applied == Text::NONE;
         let before = found.clone();
         if found.applied != applied {
             found.is_observed = false;
@@ -250,10 +250,10 @@ impl World {
             self.tell();
             return Ok(true);
         };
-        let is_foreign = found.applied == Text::NONE;
-        if of.is_some_and(|of| of != format!("s{}", found.uid)) || (is_foreign && apply.seen.is_none()) {
+        if of.is_some_and(|of| of != format!("s{}", found.uid)) || is_for_new(apply) {
             return Err(Failure::Conflict);
         }
+        let is_foreign = found.applied == Text::NONE;
         let has_changed = found.applied != applied;
         found.applied = applied;
         if is_foreign {
@@ -347,6 +347,11 @@ fn uid(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
+/// Whether it is applied only where there is none.
+fn is_for_new(apply: &Apply) -> bool {
+    apply.manifest.object["metadata"].get("resourceVersion").is_some()
+}
+
 fn count(object: &Value) -> Option<i32> {
     object["spec"]["replicas"].as_i64().map(|count| i32::try_from(count).expect("a count"))
 }
@@ -361,7 +366,7 @@ pub fn written(step: &ApiWrite) -> Text {
         }
     };
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.shift_remove("uid");
+        metadata.retain(|name, _| !["uid", "resourceVersion"].contains(&name.as_str()));
     }
     if let Some(spec) = object["spec"].as_object_mut() {
         spec.shift_remove("replicas");

@@ -7,6 +7,11 @@ fn what_is_not_there_is_made_with_its_count_and_without_force() {
     let plan = plan(&shop(), &Cluster::empty(EARLY).0);
     let expected = ["apply Deployment 2 as gatehouse-tdset", "apply Service null as gatehouse-tdset"];
     assert_eq!(verbs(&plan.work), expected);
+    for step in &plan.work {
+        let ApiWrite::Apply(Apply { manifest, .. }) = step else { panic!("{step:?}") };
+        // Whatever has that name meanwhile has another one.
+        assert_eq!(manifest.object["metadata"]["resourceVersion"], "1");
+    }
 }
 
 #[test]
