@@ -19,11 +19,10 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::front::Front;
 use crate::installed::{LEASE, until_guarded};
-use front::Front;
 use lease::Lease;
 
-mod front;
 mod lease;
 mod parts;
 mod removal;

@@ -27,6 +27,7 @@ mod corpus;
 mod databasemigration;
 mod deploy;
 mod etcdcluster;
+mod front;
 mod installed;
 mod leader;
 mod lifecycle;
@@ -88,6 +89,7 @@ const MODULES: &[Module] = &[
     beside("tdset", tdset::alone::TESTS, CLOCKS),
     beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
     beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
+    beside("tdset::outage", tdset::outage::TESTS, CLOCKS),
     beside("tdset::refusals", tdset::refusals::ON_CLOCKS, CLOCKS),
     beside("audited", audited::TESTS, OLDEST),
     beside("policies", policies::ON_CLOCKS, CLOCKS),

@@ -17,6 +17,7 @@ use kit::program::Log;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
+use crate::front::Front;
 use crate::tdset::span;
 
 /// The kind and the name of an object, and what is wrong with it.
@@ -71,6 +72,20 @@ impl<'a> Site<'a> {
         };
         let begun = Timestamp::from_second(clock::now().as_second()).expect("a time");
         Self { namespace, begun, post, clock }
+    }
+
+    /// The same for operators that ask the API server through `front`.
+    pub fn behind(namespace: &'a Namespace<'a>, front: &Front) -> Self {
+        let mut site = Self::new(namespace);
+        let direct = fs::read_to_string(&site.post.kubeconfig).expect("a kubeconfig");
+        let server = direct.split("https://").nth(1).and_then(|rest| rest.split(['"', '\n']).next());
+        let server = server.expect("a server");
+        front.add(server.parse().expect("an address"));
+        fs::create_dir_all(&site.post.folder).expect("a folder");
+        site.post.kubeconfig = site.post.folder.join("kubeconfig");
+        let through = direct.replace(server, &format!("127.0.0.1:{}", front.port));
+        fs::write(&site.post.kubeconfig, through).expect("a file");
+        site
     }
 
     /// So many minutes after the test began.

@@ -25,6 +25,7 @@ pub mod crashing_operator;
 pub mod crowd;
 pub mod dates;
 pub mod other_tools;
+pub mod outage;
 pub mod refusals;
 pub mod reported;
 pub mod targets;

@@ -1,4 +1,4 @@
-//! What a Service does for replicas: one address before several.
+//! What a Service does for replicas, and a network that loses connections: one address before several.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,6 +9,7 @@ use std::thread;
 pub struct Front {
     pub port: u16,
     replicas: Arc<Mutex<Vec<SocketAddr>>>,
+    joined: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Front {
@@ -16,20 +17,29 @@ impl Front {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let replicas = Arc::new(Mutex::new(Vec::<SocketAddr>::new()));
-        let known = Arc::clone(&replicas);
+        let joined = Arc::new(Mutex::new(Vec::new()));
+        let (known, kept) = (Arc::clone(&replicas), Arc::clone(&joined));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let replicas = known.lock().expect("sound").clone();
                 if let Some(server) = replicas.iter().find_map(|one| TcpStream::connect(one).ok()) {
+                    kept.lock().expect("sound").push(client.try_clone().expect("a connection"));
                     join(client, server).expect("a connection of two ends");
                 }
             }
         });
-        Self { port, replicas }
+        Self { port, replicas, joined }
     }
 
     pub fn add(&self, replica: SocketAddr) {
         self.replicas.lock().expect("sound").push(replica);
+    }
+
+    /// Ends all connections that there are.
+    pub fn cut(&self) {
+        for connection in self.joined.lock().expect("sound").drain(..) {
+            let _gone = connection.shutdown(Shutdown::Both);
+        }
     }
 
     /// Forgets all replicas.
