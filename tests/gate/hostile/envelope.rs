@@ -20,7 +20,7 @@ fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>
         let fields = review.as_object_mut().unwrap();
         match value {
             Some(value) => fields.insert(field.to_owned(), value),
-            None => fields.shift_remove(field),
+            None => fields.remove(field),
         };
         review.to_string()
     };

@@ -361,10 +361,10 @@ pub fn written(step: &ApiWrite) -> Text {
         }
     };
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.shift_remove("uid");
+        metadata.remove("uid");
     }
     if let Some(spec) = object["spec"].as_object_mut() {
-        spec.shift_remove("replicas");
+        spec.remove("replicas");
     }
     Text::new(object)
 }
@@ -381,7 +381,7 @@ pub fn merge(into: &mut Value, patch: &Value) {
     let into = into.as_object_mut().expect("an object");
     for (field, value) in patch {
         if value.is_null() {
-            into.shift_remove(field);
+            into.remove(field);
         } else {
             merge(into.entry(field).or_insert(Value::Null), value);
         }
