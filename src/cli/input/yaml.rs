@@ -88,12 +88,14 @@ impl Node {
     }
 
     /// A field by name.
+    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Self> {
         let Content::Object(fields) = &self.content else { return None };
         entry(fields, name).map(|(_, node)| node)
     }
 
     /// An item of a list.
+    #[must_use]
     pub fn item(&self, index: usize) -> Option<&Self> {
         let Content::List(items) = &self.content else { return None };
         items.get(index)
