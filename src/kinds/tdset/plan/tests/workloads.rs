@@ -312,7 +312,7 @@ fn a_workload_whose_status_has_changed_is_read_again_soon() {
 #[test]
 fn a_workload_without_its_count_field_gets_a_count() {
     let nothing = web(&json!({"defaultReplicas": 0}));
-    for (tdset, count) in [(web(&json!({})), 2), (nothing, 0)] {
+    for (tdset, count) in [(web(&json!({})), 2), (nothing, 0), (kept(), 2)] {
         let mut cluster = Cluster::empty(EARLY);
         let unset = Scaled { is_unset: true, ..scaled(0, by_kubectl(EARLY)) };
         cluster.0.target = Some(Ok(unset));

@@ -42,6 +42,17 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
 }
 
 #[test]
+fn a_workload_without_its_count_field_is_left_with_the_stated_count() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
+    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.0.target = Some(Ok(Scaled { is_unset: true, ..scaled(0, Writer::Ours) }));
+    assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
+    assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge TDSet [] as gatehouse-tdset"]);
+}
+
+#[test]
 fn a_deletion_leaves_what_another_controller_owns_as_it_is() {
     let reference =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
