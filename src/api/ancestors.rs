@@ -122,7 +122,7 @@ impl Ancestor {
         notes.extend(self.leave_strangers(&mut fields));
         let mut adopted = Map::new();
         for key in ENVELOPE {
-            if let Some(value) = fields.shift_remove(key) {
+            if let Some(value) = fields.remove(key) {
                 adopted.insert(key.to_owned(), value);
             }
         }
@@ -181,12 +181,12 @@ fn leave_history(fields: &mut Map<String, Value>) -> Option<Note> {
 fn take(fields: &mut Map<String, Value>, steps: &[&str]) -> Option<Value> {
     let (first, rest) = steps.split_first()?;
     if rest.is_empty() {
-        return fields.shift_remove(*first);
+        return fields.remove(*first);
     }
     let child = fields.get_mut(*first)?.as_object_mut()?;
     let taken = take(child, rest)?;
     if child.is_empty() && *first != "metadata" && *first != "spec" {
-        fields.shift_remove(*first);
+        fields.remove(*first);
     }
     Some(taken)
 }
@@ -232,7 +232,7 @@ fn migration_changes(object: &mut Value) -> Vec<Note> {
         let Some(fields) = script.as_object_mut() else { continue };
         let checksum = fields.get("checksum").and_then(Value::as_str);
         if checksum.is_some_and(|checksum| !is_checksum(checksum)) {
-            fields.shift_remove("checksum");
+            fields.remove("checksum");
             let path = Path::spec().at("migration").at("scripts").index(index).at("checksum");
             notes.push(Note::new(
                 path,

@@ -6,7 +6,7 @@
 //! all else, and nothing here asks for it.
 //! Never: reads deeper than serde_json does (128 levels).
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 /// (64 exceptions of 400 dates each) has about 27,000.
 pub const MOST_PARTS: usize = 48 * 1024;
 
-/// What an object counts besides: it takes as much memory as so many items of a list. One without fields does so too
-/// once a conversion has given it a name.
+/// What an object counts besides: its first field takes the memory of several, and one without fields takes it too once a
+/// conversion has given it a name.
 const OBJECT: usize = 6;
 
 /// Whether an object may hold a key twice. Two readers of such an object may see two different ones.
@@ -73,15 +73,13 @@ pub struct Budget {
     /// None once it was not enough.
     left: Cell<Option<usize>>,
     twice: Twice,
-    /// Fields of objects whose end is not read yet, those of the innermost last: so each object is made in its size.
-    open: RefCell<Vec<(String, Value)>>,
 }
 
 impl Budget {
     /// What one object may have.
     #[must_use]
     pub const fn new(twice: Twice) -> Self {
-        Self { left: Cell::new(Some(MOST_PARTS)), twice, open: RefCell::new(Vec::new()) }
+        Self { left: Cell::new(Some(MOST_PARTS)), twice }
     }
 
     /// Reads a part of the object, of which nothing is passed over.
@@ -191,15 +189,10 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         self.budget.take(OBJECT)?;
-        let begin = self.budget.open.borrow().len();
+        let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             self.budget.take(1)?;
             let value = map.next_value_seed(Tree { place: self.place.below(&key), ..self })?;
-            self.budget.open.borrow_mut().push((key, value));
-        }
-        let mut open = self.budget.open.borrow_mut();
-        let mut fields = Map::with_capacity(open.len() - begin);
-        for (key, value) in open.drain(begin..) {
             match fields.entry(key) {
                 Entry::Vacant(free) => {
                     free.insert(value);

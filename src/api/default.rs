@@ -12,7 +12,6 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::field::{LONGEST_WARNING, Path, Segment, Warning};
-use super::fields;
 use super::validation::{self, Change};
 use super::{Kind, Version};
 
@@ -192,9 +191,7 @@ fn add(kind: &dyn Kind, object: &mut Cow<Value>, stored: Option<&Value>, written
 
 /// The value at `path`; none where it is null.
 fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
-    path.iter()
-        .try_fold(object, |value, step| fields::get(value.as_object()?, step))
-        .filter(|value| !value.is_null())
+    path.iter().try_fold(object, |value, step| value.as_object()?.get(*step)).filter(|value| !value.is_null())
 }
 
 /// Writes a value, with the objects above it. False where what stands above is no object: that is for the schema to

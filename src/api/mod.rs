@@ -22,7 +22,6 @@ pub mod definition;
 pub mod dns;
 pub mod duration;
 pub mod field;
-mod fields;
 pub mod identity;
 pub mod lens;
 pub mod name;

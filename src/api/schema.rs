@@ -21,7 +21,6 @@ use serde_json::{Map, Value};
 
 use super::Version;
 use super::field::{FieldError, Path, Reason, Rendered as _, Segment};
-use super::fields;
 use unique::Unique;
 
 /// The schema of one version of a definition; none where the definition lacks that version.
@@ -270,7 +269,7 @@ impl Validator {
 
     fn object(&mut self, schema: &Schema, fields: &Map<String, Value>, place: &Trail) {
         for required in &schema.required {
-            if fields::get(fields, required).is_none_or(Value::is_null) {
+            if fields.get(&**required).is_none_or(Value::is_null) {
                 self.faults.push(FieldError::required(place.below(Step::Field(required)).path(), ""));
             }
         }

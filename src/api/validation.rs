@@ -184,10 +184,10 @@ fn remove(value: &mut Value, path: &[Segment]) -> bool {
     let Some((step, rest)) = path.split_first() else { return false };
     match (step, rest.is_empty()) {
         (Segment::Field(name), true) => {
-            value.as_object_mut().is_some_and(|fields| fields.swap_remove(name.as_ref()).is_some())
+            value.as_object_mut().is_some_and(|fields| fields.remove(name.as_ref()).is_some())
         }
         (Segment::Key(name), true) => {
-            value.as_object_mut().is_some_and(|fields| fields.swap_remove(name).is_some())
+            value.as_object_mut().is_some_and(|fields| fields.remove(name).is_some())
         }
         (Segment::Index(_), true) => false,
         (Segment::Field(name), false) => {
@@ -282,7 +282,7 @@ mod tests {
              3000000000: must be an integer from -2147483648 to 2147483647";
         let replicas = "spec.replicas: Invalid value: 3000000000: must be an integer from 0 to 7";
         let told: Vec<_> = validation.errors.iter().map(ToString::to_string).collect();
-        assert_eq!(told[..2], [replicas, weight]);
+        assert_eq!(told[..2], [weight, replicas]);
         assert_eq!(fields(&validation)[2..], ["spec.version"]);
     }
 

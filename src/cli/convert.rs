@@ -61,7 +61,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     if options.from_cluster {
         let manifests = cluster::manifests(options.namespace.as_deref(), options.all_namespaces, options.to)?;
-        output::print(&options.output.write(manifests)?)?;
+        output::print(&options.output.write(&manifests)?)?;
         return Ok(ExitCode::from(OK));
     }
     let input = options.files.read();
@@ -76,13 +76,13 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut failed = false;
     for document in &input.documents {
         let mut conversion = Conversion { document, options, failed: false };
-        converted.push(conversion.value(document.value(), &Path::root()));
+        converted.push((conversion.value(document.value(), &Path::root()), &document.node));
         failed |= conversion.failed;
     }
     if failed {
         return Ok(ExitCode::from(FAILED));
     }
-    output::print(&options.output.write(converted)?)?;
+    output::print(&options.output.write_as(converted.iter().map(|(value, node)| (value, Some(*node))))?)?;
     Ok(ExitCode::from(OK))
 }
 
@@ -213,8 +213,8 @@ pub(super) fn remove(object: &mut Value, path: &Path) {
     });
     if let Some(Value::Object(fields)) = place {
         match last {
-            Segment::Field(name) => fields.shift_remove(name.as_ref()),
-            Segment::Key(name) => fields.shift_remove(name),
+            Segment::Field(name) => fields.remove(name.as_ref()),
+            Segment::Key(name) => fields.remove(name),
             Segment::Index(_) => None,
         };
     }
@@ -326,8 +326,8 @@ mod tests {
         let (converted, notes) = notes(etcd(Version::V1Alpha1, &spec), Version::V1);
         assert_eq!(converted["spec"]["paused"], Value::Null);
         assert_eq!(converted["spec"]["other"], 1);
-        assert!(notes[0].starts_with("spec.paused: left out: "), "{notes:?}");
-        assert!(notes[1].starts_with("spec.other: kept, "), "{notes:?}");
+        assert!(notes[0].starts_with("spec.other: kept, "), "{notes:?}");
+        assert!(notes[1].starts_with("spec.paused: left out: "), "{notes:?}");
     }
 
     #[test]

@@ -27,6 +27,6 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let definitions: Result<Vec<Value>, _> =
         KINDS.iter().map(|kind| serde_json::to_value(kind.definition())).collect();
-    output::print(&options.output.write(definitions?)?)?;
+    output::print(&options.output.write(&definitions?)?)?;
     Ok(ExitCode::from(OK))
 }

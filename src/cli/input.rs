@@ -18,7 +18,7 @@ use crate::api::ancestors::{self, Ancestor};
 use crate::api::field::{FieldError, Path};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::{self, KINDS};
-use yaml::Node;
+pub use yaml::Node;
 
 /// What is read.
 #[derive(Args, Debug)]
@@ -85,7 +85,8 @@ pub struct Document {
     pub file: String,
     /// Its position in the file, from 1; empty documents are not counted.
     pub number: usize,
-    node: Node,
+    /// What is written there.
+    pub node: Node,
 }
 
 impl Document {

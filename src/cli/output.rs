@@ -8,11 +8,11 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
 
 use super::ending::Failure;
-use super::input::Document;
+use super::input::{Document, Node};
 use crate::api::field::Path;
 
 /// How results are written.
@@ -30,13 +30,34 @@ impl Format {
     ///
     /// # Errors
     /// An object that cannot be written.
-    pub fn write(self, mut objects: Vec<Value>) -> Result<String, Failure> {
-        match self {
-            Self::Yaml => yaml(&objects),
-            Self::Json if objects.len() == 1 => indented(&objects.remove(0)),
-            Self::Json => indented(&json!({ "apiVersion": "v1", "kind": "List", "items": objects })),
+    pub fn write(self, objects: &[Value]) -> Result<String, Failure> {
+        self.write_as(objects.iter().map(|object| (object, None)))
+    }
+
+    /// The same, each with the text that it was made of: fields that were there keep their order.
+    ///
+    /// # Errors
+    /// An object that cannot be written.
+    pub fn write_as<'a>(
+        self,
+        objects: impl Iterator<Item = (&'a Value, Option<&'a Node>)>,
+    ) -> Result<String, Failure> {
+        let objects: Vec<_> = objects.map(|(value, source)| Shown { value, source, format: self }).collect();
+        match (self, &*objects) {
+            (Self::Yaml, objects) => yaml_of(objects),
+            (Self::Json, [object]) => indented(object),
+            (Self::Json, items) => indented(&List { api_version: "v1", kind: "List", items }),
         }
     }
+}
+
+/// Several objects as one.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    items: &'a [Shown<'a>],
 }
 
 fn indented(value: &impl Serialize) -> Result<String, Failure> {
@@ -45,6 +66,10 @@ fn indented(value: &impl Serialize) -> Result<String, Failure> {
 
 /// Values as YAML that readers of YAML 1.1 and 1.2 read alike.
 pub(super) fn yaml(values: &[Value]) -> Result<String, Failure> {
+    Format::Yaml.write(values)
+}
+
+fn yaml_of(values: &[Shown<'_>]) -> Result<String, Failure> {
     let mut text = String::new();
     for value in values {
         // Long lines stay whole: folded ones read badly and differ badly.
@@ -52,23 +77,40 @@ pub(super) fn yaml(values: &[Value]) -> Result<String, Failure> {
         if !text.is_empty() {
             text.push_str("---\n");
         }
-        text.push_str(&serde_saphyr::to_string_with_options(&Quoted(value), options)?);
+        text.push_str(&serde_saphyr::to_string_with_options(value, options)?);
     }
     Ok(text)
 }
 
-/// A value whose times of day are all in quotes. YAML 1.1 takes `18:00` for a number of base 60 and `01:00` not; side
-/// by side they should look alike, as in what kubectl writes.
-struct Quoted<'a>(&'a Value);
+/// A value as it is written. An object has the fields of its source first, in their order, then its `name`, then the
+/// others by their names. In YAML all times of day are in quotes: YAML 1.1 takes `18:00` for a number of base 60 and
+/// `01:00` not; side by side they should look alike, as in what kubectl writes.
+struct Shown<'a> {
+    value: &'a Value,
+    source: Option<&'a Node>,
+    format: Format,
+}
 
-impl Serialize for Quoted<'_> {
+impl Serialize for Shown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
+        let Self { source, format, .. } = *self;
+        match self.value {
             Value::Object(fields) => {
-                serializer.collect_map(fields.iter().map(|(key, value)| (key, Quoted(value))))
+                let known: Vec<_> = source.into_iter().flat_map(Node::names).collect();
+                let others = fields.keys().map(String::as_str).filter(|name| !known.contains(name));
+                let (name, others): (Vec<_>, Vec<_>) = others.partition(|name| *name == "name");
+                let names = known.iter().copied().chain(name).chain(others);
+                let fields = names.filter_map(|name| Some((name, fields.get(name)?)));
+                serializer.collect_map(fields.map(|(name, value)| {
+                    (name, Shown { value, source: source.and_then(|source| source.field(name)), format })
+                }))
             }
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Quoted)),
-            Value::String(text) if is_time(text) => DoubleQuoted(text).serialize(serializer),
+            Value::Array(items) => serializer.collect_seq(items.iter().enumerate().map(|(index, value)| {
+                Shown { value, source: source.and_then(|source| source.item(index)), format }
+            })),
+            Value::String(text) if format == Format::Yaml && is_time(text) => {
+                DoubleQuoted(text).serialize(serializer)
+            }
             other => other.serialize(serializer),
         }
     }
@@ -138,19 +180,24 @@ fn say(label: &str, colour: &str, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn yaml_reads_the_same_in_both_ages_of_yaml() {
         let value = json!({
             "from": "06:00", "to": "18:00", "schedule": "0 2 * * *", "version": "3.5", "mode": "on", "empty": {},
-            "long": "word ".repeat(60), "lines": "a\nb\n", "items": [{ "a": 1 }]
+            "long": "word ".repeat(60), "lines": "a\nb\n", "items": [{ "a": 1, "name": "b" }]
         });
         let text = yaml(&[value.clone(), json!({})]).unwrap();
-        assert!(text.starts_with(
-            "from: \"06:00\"\nto: \"18:00\"\nschedule: 0 2 * * *\nversion: \"3.5\"\nmode: \"on\"\n"
-        ));
-        assert!(text.ends_with("items:\n- a: 1\n---\n{}\n"), "{text}");
+        for part in [
+            "from: \"06:00\"\nitems:\n- name: b\n  a: 1\nlines:",
+            "mode: \"on\"\nschedule: 0 2 * * *\nto: \"18:00\"\n",
+        ] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(text.ends_with("version: \"3.5\"\n---\n{}\n"), "{text}");
         let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
         assert_eq!(read, [value, json!({})]);
     }

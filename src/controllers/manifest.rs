@@ -87,7 +87,7 @@ impl Manifest {
         if let (Value::Object(fields), Ok(Value::Object(more))) = (&mut fields, serde_json::to_value(object))
         {
             fields.extend(more);
-            fields.shift_remove("status");
+            fields.remove("status");
         }
         Self { place, object: fields }
     }

@@ -28,7 +28,7 @@ fn a_kustomization_of_flux_takes_the_count_out_and_nothing_else() {
     let built = outcome("kustomize", &["build", folder.path().to_str().expect("UTF-8")], "");
     let built = objects(&built.unwrap_or_else(|error| panic!("{error}")));
     let mut expected = shop();
-    expected["spec"].as_object_mut().expect("fields").shift_remove("replicas");
+    expected["spec"].as_object_mut().expect("fields").remove("replicas");
     assert_eq!(built, [expected]);
 }
 

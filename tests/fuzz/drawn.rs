@@ -188,7 +188,7 @@ fn change_here(random: &mut Random, value: &mut Value, other: Value) {
     match (random.below(6), value) {
         (0, Value::Object(fields)) if !fields.is_empty() => {
             let key = fields.keys().nth(random.below(fields.len())).cloned().unwrap_or_default();
-            fields.shift_remove(&key);
+            fields.remove(&key);
         }
         (1, Value::Object(fields)) => {
             let key = if one_in(random, 2) { text(random) } else { "replicas".to_owned() };

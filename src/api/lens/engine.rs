@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::super::fields;
 use super::assign::assign;
 use super::memory::{Coarse, Item, Memory, digest, likeness};
 use super::{ItemName, Row, tree};
@@ -82,10 +81,10 @@ fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
 /// What stands where the spoke has an object above `place`, and is none.
 fn in_the_way<'a>(fields: &Fields, place: &'a str) -> Option<&'a str> {
     let (part, mut rest) = tree::split(place)?;
-    let mut value = fields::get(fields, part)?;
+    let mut value = fields.get(part)?;
     loop {
         let (step, below) = tree::split(rest)?;
-        value = fields::get(value.as_object()?, step)?;
+        value = value.as_object()?.get(step)?;
         match value {
             _ if below.is_empty() => return None,
             Value::Object(_) => rest = below,
@@ -154,8 +153,8 @@ fn is_empty(spoke: &Fields, row: &Row) -> bool {
 
 /// The parts of the object that are there, empty: an object without `spec` stays one.
 fn kept_parts(fields: &Fields) -> Fields {
-    let objects = fields.iter().filter_map(|(part, value)| Some((part, value.as_object()?)));
-    objects.map(|(part, fields)| (part.clone(), Value::Object(Fields::with_capacity(fields.len())))).collect()
+    let objects = fields.iter().filter(|(_, value)| value.is_object());
+    objects.map(|(part, _)| (part.clone(), Value::Object(Fields::new()))).collect()
 }
 
 /// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
@@ -239,8 +238,7 @@ impl From<Memory> for Remembered {
 fn item_to_spoke(rows: &[Row], item: Value) -> (Value, Remembered) {
     match (item, bare_item(rows)) {
         (Value::Object(fields), None) => {
-            let shown = Fields::with_capacity(fields.len());
-            let (fields, memory) = fields_to_spoke(rows, fields, shown);
+            let (fields, memory) = fields_to_spoke(rows, fields, Fields::new());
             (Value::Object(fields), memory.into())
         }
         (Value::Object(mut fields), Some(place))
@@ -265,23 +263,16 @@ fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Opti
         name.filter(|name| memory.is_none() && item.get(&*name.field).is_none())
     };
     let unnamed: Vec<Option<&ItemName>> = items.iter().zip(&memories).map(unnamed).collect();
-    let all = items.into_iter().zip(memories).zip(&unnamed);
-    let to_hub = |((item, memory), name): ((_, Option<Memory>), &Option<_>)| {
-        item_to_hub(rows, item, memory.unwrap_or_default(), *name)
-    };
+    let all = items.into_iter().zip(memories);
+    let to_hub = |(item, memory): (_, Option<Memory>)| item_to_hub(rows, item, memory.unwrap_or_default());
     let mut converted: Vec<Value> = all.map(to_hub).collect();
     name_items(&mut converted, &unnamed);
     Value::Array(converted)
 }
 
-/// `name` is that of an item without one, which is given when all items are known.
-fn item_to_hub(rows: &[Row], item: Value, memory: Memory, name: Option<&ItemName>) -> Value {
+fn item_to_hub(rows: &[Row], item: Value, memory: Memory) -> Value {
     match (item, bare_item(rows)) {
-        (Value::Object(fields), None) => {
-            let mut hub = Fields::with_capacity(fields.len() + 1);
-            hub.extend(name.map(|name| (name.field.clone().into_owned(), Value::Null)));
-            Value::Object(fields_to_hub(rows, fields, memory, hub))
-        }
+        (Value::Object(fields), None) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
         (Value::String(text), Some(place)) if !memory.rows.contains_key("") => {
             let mut fields = Fields::new();
             tree::put(&mut fields, place, text.into());
@@ -321,10 +312,6 @@ fn name_items(items: &mut [Value], unnamed: &[Option<&ItemName>]) {
         while taken.contains(&free) {
             free = format!("{}{}", name.prefix, beyond.next().unwrap_or(usize::MAX));
         }
-        match fields::get_mut(fields, &name.field) {
-            Some(place) if place.is_null() => *place = free.into(),
-            Some(_) => {}
-            None => _ = fields.shift_insert(0, name.field.clone().into_owned(), free.into()),
-        }
+        fields.entry(&*name.field).or_insert_with(|| free.into());
     }
 }

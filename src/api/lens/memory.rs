@@ -279,7 +279,7 @@ const USUAL: usize = 128;
 /// A short digest of a value, the same for every order of keys.
 pub(super) fn digest(value: &Value) -> String {
     let mut text = Vec::with_capacity(USUAL);
-    write_sorted(&mut text, value);
+    append(&mut text, value);
     hexadecimal(&digest::digest(&digest::SHA256, &text).as_ref()[..8])
 }
 
@@ -291,31 +291,29 @@ pub(super) fn likeness(item: &Value) -> Vec<u16> {
         text.clear();
         text.extend_from_slice(key.as_bytes());
         text.push(b':');
-        write_sorted(&mut text, value);
+        append(&mut text, value);
         let digest = digest::digest(&digest::SHA256, &text);
         digest.as_ref()[..2].iter().fold(0, |bits, byte| bits << 8 | u16::from(*byte))
     });
     bits.collect()
 }
 
-/// Appends a value with the keys of each object in order.
-fn write_sorted(text: &mut Vec<u8>, value: &Value) {
+/// Appends the text that digests are made of. They are kept in objects: it stays as it is.
+fn append(text: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Object(fields) => {
-            let mut sorted: Vec<_> = fields.iter().collect();
-            sorted.sort_unstable_by_key(|(key, _)| *key);
             text.push(b'{');
-            for (key, value) in sorted {
+            for (key, value) in fields {
                 write(text, key);
                 text.push(b':');
-                write_sorted(text, value);
+                append(text, value);
             }
             text.push(b'}');
         }
         Value::Array(items) => {
             text.push(b'[');
             for item in items {
-                write_sorted(text, item);
+                append(text, item);
                 text.push(b',');
             }
             text.push(b']');

@@ -313,7 +313,7 @@ impl Lens {
         }
         let mut converted = Map::new();
         for key in ENVELOPE {
-            if let Some(value) = fields.shift_remove(key) {
+            if let Some(value) = fields.remove(key) {
                 converted.insert(key.to_owned(), value);
             }
         }
@@ -368,10 +368,10 @@ fn take_loss(fields: &mut Map<String, Value>) -> Loss {
         !is_ours
     });
     if annotations.is_empty() && !loss.is_empty() {
-        metadata.shift_remove("annotations");
+        metadata.remove("annotations");
     }
     if metadata.is_empty() && !loss.is_empty() {
-        fields.shift_remove("metadata");
+        fields.remove("metadata");
     }
     loss
 }

@@ -5,8 +5,6 @@
 
 use serde_json::{Map, Value};
 
-use super::super::fields;
-
 /// The steps of a pointer: `/spec/size` gives `spec`, `size`; the empty pointer gives none.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = &str> {
     let mut rest = pointer;
@@ -29,12 +27,12 @@ pub(super) fn split(pointer: &str) -> Option<(&str, &str)> {
 pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Value> {
     let (step, rest) = split(pointer)?;
     if rest.is_empty() {
-        return fields::take(object, step);
+        return object.remove(step);
     }
-    let child = fields::get_mut(object, step)?.as_object_mut()?;
+    let child = object.get_mut(step)?.as_object_mut()?;
     let taken = take(child, rest)?;
     if child.is_empty() {
-        object.shift_remove(step);
+        object.remove(step);
     }
     Some(taken)
 }
@@ -42,8 +40,8 @@ pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Val
 /// The value at `pointer`.
 pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut steps = steps(pointer);
-    let first = fields::get(object, steps.next()?)?;
-    steps.try_fold(first, |value, step| fields::get(value.as_object()?, step))
+    let first = object.get(steps.next()?)?;
+    steps.try_fold(first, |value, step| value.as_object()?.get(step))
 }
 
 /// Puts `value` at `pointer`, making the objects on the way and replacing what is no object.
@@ -60,10 +58,10 @@ pub(super) fn put(object: &mut Map<String, Value>, pointer: &str, value: Value) 
 /// The object under `key`, made where there is none.
 pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     // An entry would need the key as a text of its own, also where it is there.
-    if !fields::get(object, key).is_some_and(Value::is_object) {
+    if !object.get(key).is_some_and(Value::is_object) {
         object.insert(key.to_owned(), Value::Object(Map::new()));
     }
-    match fields::get_mut(object, key) {
+    match object.get_mut(key) {
         Some(Value::Object(child)) => child,
         _ => unreachable!("made an object above"),
     }
@@ -71,7 +69,7 @@ pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'
 
 /// Every field of `object` is in `other` with the same value.
 pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    object.iter().all(|(key, value)| match (value, fields::get(other, key)) {
+    object.iter().all(|(key, value)| match (value, other.get(key)) {
         (Value::Object(mine), Some(Value::Object(theirs))) => is_within(mine, theirs),
         (value, theirs) => Some(value) == theirs,
     })
@@ -80,7 +78,7 @@ pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>)
 /// Adds to `object` what `other` has and it lacks, at every depth. What `object` has is never changed.
 pub(super) fn fill(object: &mut Map<String, Value>, other: Map<String, Value>) {
     for (key, value) in other {
-        match (fields::get_mut(object, &key), value) {
+        match (object.get_mut(&key), value) {
             (None, value) => {
                 object.insert(key, value);
             }

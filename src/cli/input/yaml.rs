@@ -19,7 +19,7 @@ use crate::api::field::{Path, Segment};
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub struct Node {
     line: u64,
     content: Content,
 }
@@ -76,6 +76,29 @@ impl Node {
                 Value::Object(fields.collect::<Map<_, _>>())
             }
         }
+    }
+
+    /// The names of its fields, in the order in which they were written; none where it is no object.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let fields = match &self.content {
+            Content::Object(fields) => &**fields,
+            Content::Scalar(_) | Content::List(_) => &[],
+        };
+        fields.iter().map(|(key, _)| &*key.value)
+    }
+
+    /// A field by name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        let Content::Object(fields) = &self.content else { return None };
+        entry(fields, name).map(|(_, node)| node)
+    }
+
+    /// An item of a list.
+    #[must_use]
+    pub fn item(&self, index: usize) -> Option<&Self> {
+        let Content::List(items) = &self.content else { return None };
+        items.get(index)
     }
 
     /// The line of a field, or of the nearest one above it that is there.

@@ -79,8 +79,8 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
     let text = match options.output {
         Format::Text => text(&found),
-        Format::Json => Structured::Json.write(vec![structured(&found)])?,
-        Format::Yaml => Structured::Yaml.write(vec![structured(&found)])?,
+        Format::Json => Structured::Json.write(&[structured(&found)])?,
+        Format::Yaml => Structured::Yaml.write(&[structured(&found)])?,
     };
     output::print(&text)?;
     Ok(ExitCode::from(code))

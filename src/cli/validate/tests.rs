@@ -20,8 +20,8 @@ fn an_unknown_field_is_a_fault_and_says_who_has_it() {
     assert_eq!(
         faults(&etcd(&json!({ "size": 3, "replicass": 3 }))),
         [
-            "spec.size: Forbidden: unknown field of gatehouse.dev/v1; v1alpha1 has it",
             "spec.replicass: Forbidden: unknown field of gatehouse.dev/v1",
+            "spec.size: Forbidden: unknown field of gatehouse.dev/v1; v1alpha1 has it",
         ]
     );
 }

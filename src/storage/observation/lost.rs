@@ -64,7 +64,7 @@ mod tests {
             "ports": {"type": "array", "items": object(json!({"name": text}))},
             "labels": {"type": "object", "additionalProperties": object(json!({}))}
         }))}));
-        assert_eq!(lost(&old, &new), ["spec.size", "spec.ports[].old", "spec.labels{}.old"]);
+        assert_eq!(lost(&old, &new), ["spec.labels{}.old", "spec.ports[].old", "spec.size"]);
         assert_eq!(lost(&old, &old), [""; 0]);
         let keeps = object(json!({"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}));
         assert_eq!(lost(&old, &keeps), [""; 0]);

@@ -32,7 +32,7 @@ fn a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named(bed: &Be
         let counts = Counts::of(&namespace, "deployments", name);
         let with = workload("Deployment", name, 7);
         let mut without = with.clone();
-        without["spec"].as_object_mut().unwrap().shift_remove("replicas");
+        without["spec"].as_object_mut().unwrap().remove("replicas");
         apply(&namespace, manager, &without);
         // Such a tool does not scale.
         let fields = json!({"manualScalePolicy": "KeepUntilNextTransition"});

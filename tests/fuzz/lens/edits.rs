@@ -191,7 +191,7 @@ fn is_told(change: Change, beside: Change, edit: &Value, looks: &[Value], edited
 /// The items, without their names where those are counted.
 fn named(mut items: Vec<Value>, keeps_names: bool) -> Vec<Value> {
     for fields in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| !keeps_names) {
-        fields.shift_remove("name");
+        fields.remove("name");
     }
     items
 }

@@ -57,7 +57,7 @@ pub fn forge(random: &mut Random, kind: &'static dyn Kind, object: &mut Value) {
         put(object, "/metadata/annotations/of", Value::Null);
         let own = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         if let Some(own) = own {
-            own.shift_remove("of");
+            own.remove("of");
             own.append(&mut annotations);
         }
     }

@@ -99,7 +99,7 @@ fn put(object: &mut Value, place: &str, value: Value) -> bool {
 /// Takes the field at a place away.
 fn take(object: &mut Value, place: &str) -> Option<Value> {
     let (above, name) = place.rsplit_once('/')?;
-    object.pointer_mut(above)?.as_object_mut()?.shift_remove(name)
+    object.pointer_mut(above)?.as_object_mut()?.remove(name)
 }
 
 /// The value without objects that have nothing in them, at any depth.

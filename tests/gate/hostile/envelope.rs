@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Target, UID, admission, cluster, conversion, old_cluster, refusal};
+use super::{Target, UID, admission, as_sent, cluster, conversion, old_cluster, refusal};
 
 /// A review that was changed: what was done, the text, what the refusal says, and whether its uid could be seen.
 type Spoilt<'a> = (&'a str, String, &'a str, bool);
 
 /// What is no review of that `version` and `kind` any more.
 fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>> {
-    let text = review.to_string();
+    let text = as_sent(review);
     let change = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
@@ -20,9 +20,9 @@ fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>
         let fields = review.as_object_mut().unwrap();
         match value {
             Some(value) => fields.insert(field.to_owned(), value),
-            None => fields.shift_remove(field),
+            None => fields.remove(field),
         };
-        review.to_string()
+        as_sent(&review)
     };
     let two_requests = change("\"request\":", "\"request\":{},\"request\":");
     vec![
@@ -77,7 +77,7 @@ async fn a_request_that_makes_no_sense_is_refused_with_the_field() {
     let change = |pointer: &str, value: Value| {
         let mut review = admission(&cluster(3));
         *review.pointer_mut(pointer).unwrap() = value;
-        review.to_string()
+        as_sent(&review)
     };
     let update = change("/request/operation", "UPDATE".into());
     for path in ["/mutate", "/validate"] {
@@ -101,7 +101,7 @@ async fn a_request_that_makes_no_sense_is_refused_with_the_field() {
     let change = |pointer: &str, value: Value| {
         let mut review = conversion(&[cluster(3), old_cluster("c")], "v1alpha1");
         *review.pointer_mut(pointer).unwrap() = value;
-        review.to_string()
+        as_sent(&review)
     };
     for (body, says) in [
         (change("/request/desiredAPIVersion", Value::Null), "desiredAPIVersion"),
@@ -128,9 +128,9 @@ async fn a_request_that_makes_no_sense_is_refused_with_the_field() {
 async fn a_review_cut_off_anywhere_is_refused_with_its_uid_once_that_was_there() {
     let target = Target::start().await;
     for (path, text) in [
-        ("/mutate", admission(&cluster(3)).to_string()),
-        ("/validate", admission(&cluster(3)).to_string()),
-        ("/convert", conversion(&[cluster(3), old_cluster("c")], "v1").to_string()),
+        ("/mutate", as_sent(&admission(&cluster(3)))),
+        ("/validate", as_sent(&admission(&cluster(3)))),
+        ("/convert", as_sent(&conversion(&[cluster(3), old_cluster("c")], "v1"))),
     ] {
         let shown = text.find(UID).unwrap() + UID.len();
         for length in (0..text.len()).step_by(7) {
@@ -149,9 +149,9 @@ async fn what_is_no_plain_json_is_refused() {
     let target = Target::start().await;
     let plain = ("content-type", "application/json");
     for (path, text) in [
-        ("/mutate", admission(&cluster(3)).to_string()),
-        ("/validate", admission(&cluster(3)).to_string()),
-        ("/convert", conversion(&[cluster(3)], "v1alpha1").to_string()),
+        ("/mutate", as_sent(&admission(&cluster(3)))),
+        ("/validate", as_sent(&admission(&cluster(3)))),
+        ("/convert", as_sent(&conversion(&[cluster(3)], "v1alpha1"))),
     ] {
         for (headers, says) in [
             (vec![plain, ("content-encoding", "gzip")], "unsupported Content-Encoding \"gzip\""),
@@ -175,7 +175,7 @@ async fn what_is_no_plain_json_is_refused() {
         assert_eq!((code, uid.as_str()), (400, UID), "{message}");
         assert!(message.contains("not UTF-8"), "{message}");
         // UTF-16 and a byte order mark are no JSON either.
-        let marked = [b"\xef\xbb\xbf", admission(&cluster(3)).to_string().as_bytes()].concat();
+        let marked = [b"\xef\xbb\xbf", as_sent(&admission(&cluster(3))).as_bytes()].concat();
         refusal(path, &target.ask(path, marked).await);
     }
     target.is_sane().await;

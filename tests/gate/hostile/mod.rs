@@ -114,6 +114,14 @@ fn conversion(objects: &[Value], to: &str) -> Value {
         "request": {"uid": UID, "desiredAPIVersion": format!("gatehouse.dev/{to}"), "objects": objects}})
 }
 
+/// A review as API servers write it: the uid of the request comes before all else of it.
+fn as_sent(review: &Value) -> String {
+    let text = review.to_string();
+    let uid = format!("\"uid\":\"{UID}\"");
+    let Some((before, after)) = text.split_once(&format!(",{uid}")) else { return text };
+    format!("{before}{after}").replacen("\"request\":{", &format!("\"request\":{{{uid},"), 1)
+}
+
 /// A refusal: its code, its message and its uid.
 #[track_caller]
 fn refusal(path: &str, answer: &Value) -> (u64, String, String) {

@@ -17,7 +17,7 @@ use kit::wait::patient;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Target, UID, admission, cluster, refusal};
+use super::{Target, UID, admission, as_sent, cluster, refusal};
 use crate::program::Served;
 use crate::support::{read_answer, within};
 
@@ -37,7 +37,7 @@ async fn answer_to(target: &Target, length: usize, begin: &str) -> (u64, String,
 #[tokio::test]
 async fn a_length_beyond_the_limit_is_answered_before_the_body_is_there() {
     let target = Target::start().await;
-    let review = admission(&cluster(3)).to_string();
+    let review = as_sent(&admission(&cluster(3)));
     let (code, message, uid) = answer_to(&target, 9 << 20, &review[..review.len() / 2]).await;
     assert_eq!((code, uid.as_str()), (413, UID), "{message}");
     let (code, message, _none) = answer_to(&target, 9 << 20, "").await;
@@ -53,7 +53,7 @@ async fn a_body_without_an_end_is_answered_at_the_limit() {
     let head = "POST /validate?timeout=30s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     writer.write_all(head.as_bytes()).await.unwrap();
-    let review = admission(&cluster(3)).to_string();
+    let review = as_sent(&admission(&cluster(3)));
     let begin = &review[..review.len() / 2];
     writer.write_all(format!("{:x}\r\n{begin}\r\n", begin.len()).as_bytes()).await.unwrap();
     let padding = format!("{:x}\r\n{}\r\n", 1 << 16, " ".repeat(1 << 16));
@@ -137,7 +137,7 @@ pub async fn sum(target: &Target, line: &str) -> u64 {
 
 /// Asks for sound reviews one after the other, half of them on new connections; how long each took.
 async fn ask_soundly(target: &Target) -> Vec<Duration> {
-    let review = admission(&cluster(3)).to_string();
+    let review = as_sent(&admission(&cluster(3)));
     let mut times = Vec::new();
     for index in 0..if is_night() { 1000 } else { 200 } {
         let new = (index % 2 == 0).then(|| target.served.authority.client());

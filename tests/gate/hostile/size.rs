@@ -8,7 +8,7 @@ use kit::wait::{PATIENCE, eventually_async};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::{Target, UID, admission, cluster, conversion, old_cluster, refusal};
+use super::{Target, UID, admission, as_sent, cluster, conversion, old_cluster, refusal};
 use crate::support::{read_answer, within};
 
 const ADMISSION_LIMIT: usize = 8 << 20;
@@ -69,7 +69,7 @@ async fn the_largest_legal_review_is_judged_and_one_over_the_limit_is_refused() 
 async fn a_body_that_trickles_is_answered_when_its_time_is_over() {
     let target = Target::start().await;
     let (mut reader, mut writer) = tokio::io::split(target.connect().await.0);
-    let body = admission(&large_cluster(100_000)).to_string();
+    let body = as_sent(&admission(&large_cluster(100_000)));
     let (head, tail) = body.split_at(body.find("\"name\"").unwrap());
     let first = format!(
         "POST /validate?timeout=1s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\

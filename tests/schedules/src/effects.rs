@@ -369,7 +369,7 @@ pub fn written(step: &ApiWrite) -> Text {
         metadata.retain(|name, _| !["uid", "resourceVersion"].contains(&name.as_str()));
     }
     if let Some(spec) = object["spec"].as_object_mut() {
-        spec.shift_remove("replicas");
+        spec.remove("replicas");
     }
     Text::new(object)
 }
@@ -386,7 +386,7 @@ pub fn merge(into: &mut Value, patch: &Value) {
     let into = into.as_object_mut().expect("an object");
     for (field, value) in patch {
         if value.is_null() {
-            into.shift_remove(field);
+            into.remove(field);
         } else {
             merge(into.entry(field).or_insert(Value::Null), value);
         }

@@ -225,7 +225,7 @@ impl Hand {
                         && apply.seen.is_none()
                         && let Some(spec) = apply.manifest.object["spec"].as_object_mut()
                     {
-                        spec.shift_remove("replicas");
+                        spec.remove("replicas");
                     }
                 }
             }

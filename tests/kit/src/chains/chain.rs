@@ -383,7 +383,7 @@ fn other(
     let others: Vec<_> = values.iter().filter(|value| **value != now).collect();
     let value = others[pick(draw, others.len())];
     if value.is_null() {
-        written.shift_remove(*field);
+        written.remove(*field);
         return format!("{parent}.{field} taken out");
     }
     written.insert((*field).to_owned(), value.clone());

@@ -120,7 +120,7 @@ fn bare(kind: &str, object: &Value) -> Value {
         _ => {}
     }
     if kind != "etcdclusters" {
-        bare.as_object_mut().map(|fields| fields.shift_remove("status"));
+        bare.as_object_mut().map(|fields| fields.remove("status"));
     }
     for (of, path, _) in OWN {
         let is_headless = path.starts_with("/spec/clusterIP") && object["spec"]["clusterIP"] == "None";
@@ -169,7 +169,7 @@ fn remove(object: &mut Value, path: &str) {
     let (parent, field) = path.rsplit_once('/').unwrap_or(("", path));
     let field = field.replace("~1", "/");
     if let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut) {
-        parent.shift_remove(&field);
+        parent.remove(&field);
     }
 }
 

@@ -106,11 +106,11 @@ fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, val
     // The one that is acted on.
     let acted_on = legacy.pointer_mut("/validation/performanceThresholds").and_then(Value::as_object_mut);
     if let Some(thresholds) = acted_on {
-        thresholds.shift_remove("maxMigrationTime");
+        thresholds.remove("maxMigrationTime");
         if thresholds.is_empty()
             && let Some(validation) = legacy.get_mut("validation").and_then(Value::as_object_mut)
         {
-            validation.shift_remove("performanceThresholds");
+            validation.remove("performanceThresholds");
         }
     }
     for field in leaves(&legacy) {

@@ -95,9 +95,8 @@ fn what_is_wrong_is_named_in_the_annotation() {
         assert_eq!(faults.len(), 1, "{faults:?}");
         faults[0].strip_prefix(PATH).unwrap_or_else(|| panic!("{faults:?}")).to_owned()
     };
-    let missing = |field: &'static str| {
-        one(&move |annotation| drop(annotation.as_object_mut().unwrap().swap_remove(field)))
-    };
+    let missing =
+        |field: &'static str| one(&move |annotation| drop(annotation.as_object_mut().unwrap().remove(field)));
     assert!(missing("script").starts_with(".script: Required value"), "{}", missing("script"));
     assert!(missing("database").starts_with(".database: Required value"), "{}", missing("database"));
     assert!(

@@ -23,7 +23,7 @@ fn merge(base: &mut Value, patch: &Value) {
         (Value::Object(fields), Value::Object(changes)) => {
             for (name, change) in changes {
                 if change.is_null() {
-                    fields.shift_remove(name);
+                    fields.remove(name);
                 } else {
                     merge(fields.entry(name).or_insert(Value::Null), change);
                 }

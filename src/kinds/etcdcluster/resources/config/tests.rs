@@ -35,19 +35,19 @@ fn a_member_that_joins_gets_everything() {
     let flags = flags_of(&plain(), &entry(Purpose::Join, Version::new(6, 16), 1), &[0, 1, 2]);
     assert_eq!(
         flags,
-        r#"name: "c-1"
+        r#"advertise-client-urls: "http://c-1.c.shop.svc:2379"
 data-dir: "/var/lib/etcd/data"
+feature-gates: "InitialCorruptCheck=true,CompactHashCheck=true"
+force-new-cluster: false
 initial-advertise-peer-urls: "http://c-1.c.shop.svc:2380"
-advertise-client-urls: "http://c-1.c.shop.svc:2379"
 initial-cluster: "c-0=http://c-0.c.shop.svc:2380,c-1=http://c-1.c.shop.svc:2380,c-2=http://c-2.c.shop.svc:2380"
 initial-cluster-state: "existing"
 initial-cluster-token: "c-u-1"
-force-new-cluster: false
-strict-reconfig-check: true
-listen-peer-urls: "http://0.0.0.0:2380"
 listen-client-urls: "http://0.0.0.0:2379"
 listen-metrics-urls: "http://0.0.0.0:2381"
-feature-gates: "InitialCorruptCheck=true,CompactHashCheck=true"
+listen-peer-urls: "http://0.0.0.0:2380"
+name: "c-1"
+strict-reconfig-check: true
 "#
     );
 }
@@ -211,22 +211,17 @@ fn certificates_are_shown_and_asked_for_on_both_sides() {
     let flags = flags_of(&automatic, &entry(Purpose::Run, Version::new(6, 16), 1), &[1]);
     assert!(flags.contains("listen-peer-urls: \"https://0.0.0.0:2380\"\n"), "{flags}");
     assert!(flags.contains("listen-metrics-urls: \"http://0.0.0.0:2381\"\n"), "{flags}");
-    assert!(
-        flags.contains(
-            r#"client-transport-security:
-  cert-file: "/etc/gatehouse/tls/server/tls.crt"
-  key-file: "/etc/gatehouse/tls/server/tls.key"
+    for (side, certificate) in [("client", "server"), ("peer", "peer")] {
+        let section = format!(
+            r#"{side}-transport-security:
+  cert-file: "/etc/gatehouse/tls/{certificate}/tls.crt"
   client-cert-auth: true
-  trusted-ca-file: "/etc/gatehouse/tls/server/ca.crt"
-peer-transport-security:
-  cert-file: "/etc/gatehouse/tls/peer/tls.crt"
-  key-file: "/etc/gatehouse/tls/peer/tls.key"
-  client-cert-auth: true
-  trusted-ca-file: "/etc/gatehouse/tls/peer/ca.crt"
+  key-file: "/etc/gatehouse/tls/{certificate}/tls.key"
+  trusted-ca-file: "/etc/gatehouse/tls/{certificate}/ca.crt"
 "#
-        ),
-        "{flags}"
-    );
+        );
+        assert!(flags.contains(&section), "no {section} in {flags}");
+    }
     let named = |name: &str| json!({"name": name});
     let given = cluster(&json!({"tls": {"mode": "Secrets", "secrets": {
         "serverRef": named("s"), "peerRef": named("p"), "clientRef": named("o"),
@@ -267,7 +262,7 @@ fn what_does_not_read_as_an_entry_is_none() {
     let text = &good["c-1.json"];
     assert_eq!(
         text,
-        r#"{"purpose":"Run","member":"8e9e","volume":"v-0","template":"3.6.16-0000000000000001"}"#
+        r#"{"member":"8e9e","purpose":"Run","template":"3.6.16-0000000000000001","volume":"v-0"}"#
     );
     for (key, text) in [
         ("c-1.yaml", text.clone()),

@@ -14,14 +14,14 @@ fn all_pods_start_at_once_and_claims_outlive_everything() {
     let set = manifest(&plain(), &TEMPLATE, 3, GUARD, false).object;
     assert!(set["metadata"]["annotations"][APPLIED_HASH].is_string());
     let mut spec = set["spec"].clone();
-    spec.as_object_mut().unwrap().shift_remove("template");
+    spec.as_object_mut().unwrap().remove("template");
     let labels = json!({
         "app.kubernetes.io/component": "member",
         "app.kubernetes.io/instance": "c",
         "app.kubernetes.io/managed-by": "gatehouse",
         "app.kubernetes.io/name": "etcd",
     });
-    let mut claims = spec.as_object_mut().unwrap().shift_remove("volumeClaimTemplates").unwrap();
+    let mut claims = spec.as_object_mut().unwrap().remove("volumeClaimTemplates").unwrap();
     let claim = claims[0].take();
     assert_eq!(
         spec,
