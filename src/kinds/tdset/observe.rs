@@ -120,7 +120,7 @@ async fn read(
 /// is there: the write itself makes only what is not, and where that fails it is asked.
 fn is_first(spec: &Spec, status: &TDSetStatus, recall: &ReconcileState) -> bool {
     let is_known = spec.dates.is_empty() && spec.autoscaler.is_none() && !spec.is_deleting();
-    is_known && !recall.has_made && *status == TDSetStatus::default()
+    is_known && !recall.has_made && status.conditions.is_none()
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.
