@@ -64,7 +64,7 @@ impl Entries {
             subjects.filter(|subject| is_held(subject)).cloned().collect();
         let holders = self.holders(&subjects);
         if let Some((claimant, subjects)) = &before {
-            for subject in subjects.iter() {
+            for subject in subjects {
                 let Some(claimants) = self.on.get_mut(subject) else { continue };
                 claimants.remove(claimant);
                 if claimants.is_empty() {
@@ -73,7 +73,7 @@ impl Entries {
             }
         }
         if let Some((claimant, subjects)) = claims {
-            for subject in subjects.iter() {
+            for subject in &subjects {
                 self.on.entry(Arc::clone(subject)).or_default().insert(Arc::clone(&claimant));
             }
             self.of.insert(uid.to_owned(), (claimant, subjects));
