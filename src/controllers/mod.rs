@@ -49,8 +49,9 @@ use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
-use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _};
 use kube::{Client, Resource, ResourceExt as _};
@@ -92,13 +93,16 @@ pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 struct Context<Kind: Reconciler> {
     kind: Kind,
     scope: Scope,
-    states: StateStore<State<Kind>>,
+    /// In boxes: a map has room for more than it holds.
+    states: StateStore<Option<Box<State<Kind>>>>,
     failures: StateStore<u32>,
     reconciliations: Reconciliations,
     /// Which objects cannot be reconciled.
     problems: Arc<ObjectMetrics<Problems>>,
     /// When the next reconciliations are due, for a wall clock that jumps.
     alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
+    /// The objects as they were watched last.
+    store: Store<Watched<Kind::Object>>,
     /// Whether reconciliations can run.
     ready: watch::Sender<bool>,
     /// The objects of the list that the watch is reading.
@@ -145,6 +149,22 @@ impl<Kind: Reconciler> Context<Kind> {
         self.kind.seen(object);
     }
 
+    /// The object is in the store as it is now. Not before: a reconciliation finds there what its state forgets.
+    fn stored(&self, object: &Watched<Kind::Object>) {
+        let ObjectMeta { uid, resource_version, .. } = object.meta();
+        self.states.update_known(uid.as_deref().unwrap_or_default(), |state| {
+            if let Some(state) = state {
+                Kind::watched(&mut state.own, resource_version.as_deref());
+            }
+        });
+    }
+
+    /// The object as it is in the store, if it is there.
+    fn latest(&self, object: &Watched<Kind::Object>) -> Option<Arc<Watched<Kind::Object>>> {
+        let latest = self.store.get(&ObjectRef::from_obj(object))?;
+        Some(latest).filter(|latest| latest.meta().uid == object.meta().uid)
+    }
+
     /// One reconciliation, counted and logged.
     async fn reconcile(self: Arc<Self>, object: Arc<Watched<Kind::Object>>) -> Result<Action, Error> {
         // The sender is in `self`.
@@ -153,13 +173,21 @@ impl<Kind: Reconciler> Context<Kind> {
         let begun = clock::instant();
         let uid = object.meta().uid.clone().unwrap_or_default();
         let shown = self.alarms.shown();
-        let mut state = self.states.take(&uid);
+        let mut state = self.states.take(&uid).unwrap_or_default();
+        let object = self.latest(&object).unwrap_or(object);
         state.is_lasting = self.failures.of(&uid) >= LASTING;
         let counted = &self.reconciliations;
         let ended =
             reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope, counted).await;
-        self.problems.show(object.meta(), state.problems());
-        self.states.put(&uid, state);
+        match state.problems() {
+            problems if problems.reasons.is_empty() => self.problems.hide(object.meta()),
+            problems => self.problems.show(object.meta(), problems),
+        }
+        // What it has written may have come by the watch before the answer did.
+        if let Some(latest) = self.latest(&object) {
+            Kind::watched(&mut state.own, latest.meta().resource_version.as_deref());
+        }
+        self.states.put(&uid, Some(state));
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
         debug!(controller = Kind::NAME, object = %named(&*object), result, "reconciled");
@@ -244,6 +272,7 @@ async fn run_in<Kind: Reconciler>(
     stop: &Stop,
 ) {
     let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
+    let (store, writer) = reflector::store();
     let context = Arc::new(Context {
         kind,
         problems: reconciliations.problems.add(),
@@ -252,11 +281,11 @@ async fn run_in<Kind: Reconciler>(
         failures: StateStore::default(),
         reconciliations,
         alarms: Alarms::default(),
+        store: store.clone(),
         ready: watch::Sender::new(false),
         listed: Mutex::default(),
     });
-    let (store, writer) = reflector::store();
-    let watching = Arc::clone(&context);
+    let (watching, stored) = (Arc::clone(&context), Arc::clone(&context));
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
         .default_backoff()
         .inspect(move |event| {
@@ -265,6 +294,11 @@ async fn run_in<Kind: Reconciler>(
             }
         })
         .reflect(writer)
+        .inspect(move |event| {
+            if let Ok(Event::Apply(object)) = event {
+                stored.stored(object);
+            }
+        })
         .applied_objects()
         .predicate_filter(asked_for, PredicateConfig::default())
         .filter_map(|object| {

@@ -71,7 +71,7 @@ pub trait Line: Clone + fmt::Debug + Send + 'static {
 
 /// What one operator shows.
 #[derive(Debug)]
-pub struct ObjectMetrics<L: Line>(StateStore<Option<Shown<L>>>);
+pub struct ObjectMetrics<L: Line>(StateStore<Option<Box<Shown<L>>>>);
 
 #[derive(Clone, Debug)]
 struct Shown<L> {
@@ -96,7 +96,8 @@ impl<L: Line> ObjectMetrics<L> {
     pub fn show(&self, metadata: &ObjectMeta, line: L) {
         let namespace = metadata.namespace.clone().unwrap_or_default();
         let name = metadata.name.clone().unwrap_or_default();
-        self.0.update_known(uid(metadata), |shown| *shown = Some(Shown { namespace, name, line }));
+        let shows = Box::new(Shown { namespace, name, line });
+        self.0.update_known(uid(metadata), |shown| *shown = Some(shows));
     }
 
     /// Shows nothing of an object until something is shown again.
@@ -149,7 +150,7 @@ impl<L: Line> ObjectMetricsRegistries<L> {
     fn each(&self, mut look: impl FnMut(&Shown<L>) -> fmt::Result) -> fmt::Result {
         let boards: Vec<_> = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for board in boards.iter().filter_map(Weak::upgrade) {
-            board.0.each(|shown| shown.as_ref().map_or(Ok(()), &mut look))?;
+            board.0.each(|shown| shown.as_deref().map_or(Ok(()), &mut look))?;
         }
         Ok(())
     }

@@ -72,9 +72,10 @@ pub async fn reconcile<Kind: Reconciler>(
         kind.hide(metadata);
         return unworked::report(kind, &object, Why::InOwnNamespace, state, now).await; // effect
     }
-    let Ok(object) = &object.0 else {
+    let Ok(read) = object.read() else {
         return leave_undecodable(kind, &object, state, now).await; // effect
     };
+    let object = &read;
     state.unworked = None;
     let spec = Kind::resolve(object, || faults::<Kind>(object), &mut state.own); // pure
     let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect

@@ -125,6 +125,9 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The object is as it is now. Called before any reconciliation of it.
     fn seen(&self, object: &Watched<Self::Object>);
 
+    /// The object is in the store at that resource version: what is remembered until then may go.
+    fn watched(_state: &mut Self::State, _resource_version: Option<&str>) {}
+
     /// The object of that uid is gone.
     fn forget(&self, uid: &str);
 

@@ -1,75 +1,80 @@
-//! Objects as they are watched: one that no release can read still has its metadata.
+//! Objects as they are watched: their metadata, and the text of the rest, which is read when it is asked for.
 //!
-//! A watch of the bare type would fail as a whole over one such object (stored before a rule existed, or while a
-//! definition was another), and with it the work on all others. kube has a `DeserializeGuard` for that, which makes a
-//! tree of every object, copies it and reads the copy. This reads the text itself, and a second time only where the
-//! first fails. Of managed fields, which no controller reads of its own objects, nothing is made: as a tree they take
-//! twice what all the rest takes.
+//! One that no release can read still has its metadata. A watch of the bare type would fail as a whole over one such object
+//! (stored before a rule existed, or while a definition was another), and with it the work on all others. kube has a
+//! `DeserializeGuard` for that, which makes a tree of every object, copies it and reads the copy.
+//!
+//! Of thousands of objects the text takes half of what their types take, whose fields are mostly empty. Of managed fields,
+//! which no controller reads of its own objects, nothing is kept.
 //!
 //! Assumes: it is read by `serde_json`, and in a watch the type of an event comes before its object, as an API server
 //! writes it (`WatchEvent` in apimachinery's `pkg/apis/meta/v1/watch.go`).
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use thiserror::Error;
 
-/// An object, or what is known of one that cannot be read.
+/// An object that may be one that cannot be read.
 #[derive(Clone, Debug)]
-pub struct Watched<Object>(pub Result<Object, Unreadable>);
-
-/// An object that cannot be read.
-#[derive(Clone, Debug, Error)]
-#[error("{error}")]
-pub struct Unreadable {
-    /// Why.
-    pub error: String,
-    /// Its metadata.
-    pub metadata: ObjectMeta,
+pub struct Watched<Object> {
+    metadata: ObjectMeta,
+    /// All of it, with empty metadata.
+    text: Box<str>,
+    object: PhantomData<Object>,
 }
 
-impl<'de, Object: DeserializeOwned> Deserialize<'de> for Watched<Object> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Partial {
-            #[serde(default)]
-            metadata: ObjectMeta,
-        }
-        let text = Box::<RawValue>::deserialize(deserializer)?;
-        let text = without_managed_fields(text.get());
-        match serde_json::from_str(&text) {
-            Ok(object) => Ok(Self(Ok(object))),
-            Err(why) => {
-                let Partial { metadata } = serde_json::from_str(&text).map_err(D::Error::custom)?;
-                Ok(Self(Err(Unreadable { error: why.to_string(), metadata })))
-            }
-        }
+impl<Object: Resource + DeserializeOwned> Watched<Object> {
+    /// The object.
+    ///
+    /// # Errors
+    /// It is no such object.
+    pub fn read(&self) -> serde_json::Result<Object> {
+        let mut object: Object = serde_json::from_str(&self.text)?;
+        object.meta_mut().clone_from(&self.metadata);
+        Ok(object)
     }
 }
 
-/// The text of an object with an empty list of managed fields.
+impl<'de, Object> Deserialize<'de> for Watched<Object> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Outline<'a> {
+            #[serde(borrow)]
+            metadata: Option<&'a RawValue>,
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let Outline { metadata } = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        let part = metadata.map_or("{}", RawValue::get);
+        let metadata = serde_json::from_str(&without_managed_fields(part)).map_err(D::Error::custom)?;
+        let text = replaced(text.get(), part, "{}").into_owned().into_boxed_str();
+        Ok(Self { metadata, text, object: PhantomData })
+    }
+}
+
+/// The text of metadata with an empty list of managed fields.
 fn without_managed_fields(text: &str) -> Cow<'_, str> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Metadata<'a> {
+    struct Outline<'a> {
         #[serde(borrow)]
         managed_fields: &'a RawValue,
     }
-    #[derive(Deserialize)]
-    struct Outline<'a> {
-        #[serde(borrow)]
-        metadata: Metadata<'a>,
-    }
     // What has none, or is no object, stays as it is.
-    let Ok(Outline { metadata }) = serde_json::from_str(text) else { return Cow::Borrowed(text) };
-    let entries = metadata.managed_fields.get();
-    let begins = entries.as_ptr().addr() - text.as_ptr().addr();
-    match (text.get(..begins), text.get(begins + entries.len()..)) {
-        (Some(before), Some(after)) => Cow::Owned([before, "[]", after].concat()),
+    let Ok(Outline { managed_fields }) = serde_json::from_str(text) else { return Cow::Borrowed(text) };
+    replaced(text, managed_fields.get(), "[]")
+}
+
+/// `text` with another part in the place of `part`, where that is a part of it.
+fn replaced<'a>(text: &'a str, part: &str, by: &str) -> Cow<'a, str> {
+    let begins = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+    let ends = begins.saturating_add(part.len());
+    match (text.get(..begins), text.get(ends..)) {
+        (Some(before), Some(after)) => Cow::Owned([before, by, after].concat()),
         _ => Cow::Borrowed(text),
     }
 }
@@ -95,11 +100,11 @@ impl<Object: Resource> Resource for Watched<Object> {
     }
 
     fn meta(&self) -> &ObjectMeta {
-        self.0.as_ref().map_or_else(|unreadable| &unreadable.metadata, Object::meta)
+        &self.metadata
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.as_mut().map_or_else(|unreadable| &mut unreadable.metadata, Object::meta_mut)
+        &mut self.metadata
     }
 }
 
@@ -120,9 +125,9 @@ mod tests {
         );
         let list: ObjectList<Watched<Pod>> = serde_json::from_str(&list).unwrap();
         let [good, bad] = list.items.as_slice() else { panic!("{list:?}") };
-        assert_eq!(good.0.as_ref().unwrap().metadata.name.as_deref(), Some("good"));
+        assert_eq!(good.read().unwrap().metadata.name.as_deref(), Some("good"));
         assert_eq!(bad.meta().name.as_deref(), Some("bad"));
-        let why = bad.0.as_ref().unwrap_err().to_string();
+        let why = bad.read().unwrap_err().to_string();
         assert!(why.starts_with("invalid type: string \"none\", expected"), "{why}");
     }
 
@@ -132,7 +137,7 @@ mod tests {
             let event = format!(r#"{{"type":"MODIFIED","object":{object}}}"#);
             let event: WatchEvent<Watched<Pod>> = serde_json::from_str(&event).unwrap();
             let WatchEvent::Modified(object) = event else { panic!("{event:?}") };
-            assert_eq!(object.0.is_ok(), is_readable);
+            assert_eq!(object.read().is_ok(), is_readable);
         }
     }
 
@@ -149,7 +154,7 @@ mod tests {
                 (read.meta().name.as_deref(), &read.meta().labels.as_ref().unwrap()["a"]),
                 (Some("good"), &"b".to_owned())
             );
-            assert_eq!(read.0.is_ok(), spec == "[]");
+            assert_eq!(read.read().is_ok(), spec == "[]");
         }
     }
 

@@ -41,10 +41,10 @@ impl Subjects {
     /// An object is as it is now.
     pub fn seen(&self, object: &Watched<DatabaseMigration>, metadata: &ObjectMeta) {
         let (namespace, name) = key(metadata);
-        match (&object.0, &metadata.uid) {
+        match (object.read(), &metadata.uid) {
             (Ok(object), Some(uid)) => {
-                let (config_maps, migrations) = spec::subjects(object);
-                let series = spec::series(object);
+                let (config_maps, migrations) = spec::subjects(&object);
+                let series = spec::series(&object);
                 let asked = Asked {
                     namespace: namespace.clone(),
                     name: name.clone(),
@@ -138,7 +138,7 @@ mod tests {
             "spec": {"database": {"engine": "PostgreSQL", "host": "pg", "name": "shop"}, "scripts": [],
                 "history": {"series": series}, "mode": mode},
         });
-        Watched(Ok(serde_json::from_value(object).unwrap()))
+        serde_json::from_value(object).unwrap()
     }
 
     fn unreadable(metadata: &ObjectMeta) -> Watched<DatabaseMigration> {
@@ -155,8 +155,7 @@ mod tests {
         let (sender, mut receiver) = unbounded();
         let subjects = Subjects::new(sender);
         let seen = |object: &Watched<DatabaseMigration>| {
-            let metadata = object.0.as_ref().map(|object| object.metadata.clone()).unwrap_or_default();
-            subjects.seen(object, &metadata);
+            subjects.seen(object, &object.read().unwrap().metadata);
         };
         seen(&object("one", "shop", "Apply"));
         seen(&object("other", "else", "Apply"));

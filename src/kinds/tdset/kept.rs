@@ -79,10 +79,11 @@ impl Kept {
 /// spec in its generation (kubernetes `pkg/registry/apps/deployment/strategy.go`); its status and who owns which field
 /// change all the time.
 fn is_same_deployment(old: &FoundDeployment, new: &FoundDeployment) -> bool {
+    let is_marked = old.is_marked_as(new);
     let (old, new) = (&old.metadata, &new.metadata);
     (&old.uid, old.generation, &old.deletion_timestamp) == (&new.uid, new.generation, &new.deletion_timestamp)
-        && (&old.labels, &old.annotations, &old.owner_references)
-            == (&new.labels, &new.annotations, &new.owner_references)
+        && is_marked
+        && old.owner_references == new.owner_references
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ pub struct Line {
     scheduled: Option<i32>,
     next: Option<i64>,
     is_ready: Option<bool>,
-    problems: BTreeSet<&'static str>,
+    /// In order, each once.
+    problems: Box<[&'static str]>,
     /// How often a count was taken back from which client.
     reverts: BTreeMap<String, u64>,
 }
@@ -96,12 +97,13 @@ impl Line {
     pub fn of(status: &TDSetStatus, reverts: &BTreeMap<String, u64>) -> Self {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         let ready = condition::find(conditions, ConditionType::Ready.as_str());
+        let problems: BTreeSet<_> = plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect();
         Self {
             window: status.active_window.clone(),
             scheduled: status.scheduled_replicas,
             next: status.next_transition.as_ref().map(|next| next.time.0.as_second()),
             is_ready: ready.map(|ready| ready.status == State::True.as_str()),
-            problems: plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect(),
+            problems: problems.into_iter().collect(),
             reverts: reverts.clone(),
         }
     }

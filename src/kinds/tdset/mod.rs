@@ -118,7 +118,8 @@ impl Reconciler for Operator {
 
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, FoundDeployment::trim);
-        let (services, of_services) = Cache::watch(&client, realm, trim_service);
+        let (services, of_services) =
+            Cache::watch(&client, realm, |one: &mut Service| one.metadata.managed_fields = None);
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
             trim_autoscaler,
@@ -163,9 +164,14 @@ impl Reconciler for Operator {
     }
 
     fn seen(&self, object: &Watched<TDSet>) {
-        self.claims.seen(object, object.0.as_ref().ok().map(spec::subjects));
+        let read = object.read().ok();
+        self.claims.seen(object.meta(), read.map(|tdset| (spec::makes(&tdset), spec::subjects(&tdset))));
         self.calendars.asked.admit(uid(object.meta()));
         self.board.admit(object.meta());
+    }
+
+    fn watched(state: &mut ObjectState, resource_version: Option<&str>) {
+        state.recall.watched(resource_version);
     }
 
     fn forget(&self, uid: &str) {
@@ -360,12 +366,7 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
-/// Takes out of a Service what is never read.
-fn trim_service(service: &mut Service) {
-    service.metadata.managed_fields = None;
-}
-
-/// The same of an autoscaler, of which nothing but its target, its bounds and the type of its metrics matters.
+/// Takes out of an autoscaler what is never read: nothing but its target, its bounds and the type of its metrics matters.
 fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
     autoscaler.status = None;
     let metadata = std::mem::take(&mut autoscaler.metadata);

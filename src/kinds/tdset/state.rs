@@ -31,7 +31,7 @@ const PACE: SignedDuration = SignedDuration::from_secs(2);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReconcileState {
     /// The status that was written last, and the resource version that it made.
-    said: Option<(String, TDSetStatus)>,
+    said: Option<Box<(String, TDSetStatus)>>,
     /// When that was.
     said_at: Option<Timestamp>,
     /// What was carried out and not yet reported.
@@ -94,9 +94,14 @@ impl Reverts {
 }
 
 impl ReconcileState {
-    /// A reconciliation begins, of an object of that resource version: a status that it has is not kept twice.
+    /// A reconciliation begins, of an object of that resource version: its status is not kept twice.
     pub fn begin(&mut self, resource_version: Option<&str>) {
         self.is_fresh = false;
+        self.watched(resource_version);
+    }
+
+    /// The object is in the store at that resource version, with its status, which is not kept twice then.
+    pub fn watched(&mut self, resource_version: Option<&str>) {
         if self.said_since(resource_version).is_none() {
             self.said = None;
         }
@@ -164,7 +169,7 @@ impl ReconcileState {
         (self.carried, self.unreported) = (Unreported { reverted, ..Unreported::default() }, false);
         self.is_fresh = false;
         if let Some(version) = written {
-            (self.said, self.said_at) = (Some((version, status)), Some(now));
+            (self.said, self.said_at) = (Some(Box::new((version, status))), Some(now));
         }
     }
 
@@ -172,7 +177,7 @@ impl ReconcileState {
     /// more: conditions of others that were written into it meanwhile.
     #[must_use]
     pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
-        let (version, status) = self.said.as_ref()?;
+        let (version, status) = self.said.as_deref()?;
         (number(Some(version)) > number(resource_version)).then_some(status)
     }
 }
@@ -286,7 +291,7 @@ mod tests {
         let mut state = ReconcileState::default();
         state.told(Some("7".to_owned()), TDSetStatus::default(), second(0));
         for (version, is_kept) in [("6", true), ("7", false)] {
-            state.begin(Some(version));
+            state.watched(Some(version));
             assert_eq!(state.said_since(Some("1")).is_some(), is_kept, "{version}");
         }
     }

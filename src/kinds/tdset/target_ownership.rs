@@ -7,15 +7,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::Timestamp;
-use kube::Resource as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
 use super::observation::ObjectKey;
-use super::spec;
 use crate::controllers::Watched;
 use crate::kinds::tdset::api::v1::TDSet;
 
@@ -42,22 +41,27 @@ pub struct TargetOwnership {
     told: UnboundedSender<ObjectRef<Watched<TDSet>>>,
 }
 
+/// A claimant and what it claims, without one twice.
+type Claims = (Arc<Claimant>, Box<[Arc<ObjectKey>]>);
+
+/// Both maps share what they have of an object: a node of a set of keys alone takes a kilobyte.
 #[derive(Default)]
 struct Entries {
-    of: HashMap<String, (Claimant, BTreeSet<ObjectKey>)>,
-    on: HashMap<ObjectKey, BTreeSet<Claimant>>,
+    of: HashMap<String, Claims>,
+    on: HashMap<Arc<ObjectKey>, BTreeSet<Arc<Claimant>>>,
 }
 
 impl Entries {
     /// Sets what `uid` claims; the others who hold something from now on, or no longer do.
-    fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<ObjectKey>)>) -> Vec<Claimant> {
+    fn set(&mut self, uid: &str, claims: Option<Claims>) -> Vec<Arc<Claimant>> {
         let before = self.of.remove(uid);
         if before == claims {
             self.of.extend(before.map(|before| (uid.to_owned(), before)));
             return Vec::new();
         }
-        let subjects = before.iter().chain(&claims).flat_map(|(_, subjects)| subjects);
-        let subjects: BTreeSet<ObjectKey> = subjects.filter(|subject| is_held(subject)).cloned().collect();
+        let subjects = before.iter().chain(&claims).flat_map(|(_, subjects)| subjects.iter());
+        let subjects: BTreeSet<Arc<ObjectKey>> =
+            subjects.filter(|subject| is_held(subject)).cloned().collect();
         let holders = self.holders(&subjects);
         if let Some((claimant, subjects)) = &before {
             for subject in subjects {
@@ -70,7 +74,7 @@ impl Entries {
         }
         if let Some((claimant, subjects)) = claims {
             for subject in &subjects {
-                self.on.entry(subject.clone()).or_default().insert(claimant.clone());
+                self.on.entry(Arc::clone(subject)).or_default().insert(Arc::clone(&claimant));
             }
             self.of.insert(uid.to_owned(), (claimant, subjects));
         }
@@ -82,7 +86,7 @@ impl Entries {
     }
 
     /// Who holds each of them.
-    fn holders(&self, subjects: &BTreeSet<ObjectKey>) -> Vec<Option<Claimant>> {
+    fn holders(&self, subjects: &BTreeSet<Arc<ObjectKey>>) -> Vec<Option<Arc<Claimant>>> {
         subjects.iter().map(|subject| self.on.get(subject)?.first().cloned()).collect()
     }
 }
@@ -99,19 +103,19 @@ impl TargetOwnership {
         Self { entries: Mutex::default(), told }
     }
 
-    /// The object as it is now, and what it refers to; nothing where it cannot be decoded.
-    pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<ObjectKey>>) {
-        let meta = object.meta();
+    /// The object of that metadata as it is now: whether it makes its workload, and what it refers to; nothing where it
+    /// cannot be decoded.
+    pub fn seen(&self, meta: &ObjectMeta, subjects: Option<(bool, BTreeSet<ObjectKey>)>) {
         let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
-        let claims = subjects.map(|subjects| {
+        let claims = subjects.map(|(makes, subjects)| {
             let claimant = Claimant {
                 since: meta.creation_timestamp.as_ref().map(|time| time.0),
                 uid: uid.clone(),
                 namespace: meta.namespace.clone().unwrap_or_default(),
                 name: name.clone(),
-                makes: object.0.as_ref().is_ok_and(spec::makes),
+                makes,
             };
-            (claimant, subjects)
+            (Arc::new(claimant), subjects.into_iter().map(Arc::new).collect())
         });
         let concerned = self.lock().set(uid, claims);
         self.tell(&concerned);
@@ -135,19 +139,19 @@ impl TargetOwnership {
     #[must_use]
     pub fn concerned(&self, subject: &ObjectKey) -> Vec<ObjectRef<Watched<TDSet>>> {
         let entries = self.lock();
-        entries.on.get(subject).into_iter().flatten().map(Claimant::reference).collect()
+        entries.on.get(subject).into_iter().flatten().map(|one| one.reference()).collect()
     }
 
     /// The name of the TDSet that holds the object, if that is not the one of `uid`. `maker` is the TDSet that made it.
     #[must_use]
     pub fn holder(&self, subject: &ObjectKey, uid: &str, maker: Option<&str>) -> Option<String> {
         let entries = self.lock();
-        let holds = |one: &&Claimant| one.uid == uid || !one.makes || maker == Some(one.name.as_str());
+        let holds = |one: &&Arc<Claimant>| one.uid == uid || !one.makes || maker == Some(one.name.as_str());
         let first = entries.on.get(subject)?.iter().find(holds)?;
         (first.uid != uid).then(|| first.name.clone())
     }
 
-    fn tell(&self, concerned: &[Claimant]) {
+    fn tell(&self, concerned: &[Arc<Claimant>]) {
         for claimant in concerned {
             let _no_receiver = self.told.unbounded_send(claimant.reference());
         }
@@ -168,9 +172,16 @@ impl fmt::Debug for TargetOwnership {
 mod tests {
     use futures::channel::mpsc;
     use futures::{FutureExt as _, StreamExt as _};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::kinds::tdset::spec;
+
+    /// There is a TDSet that refers to that object.
+    fn see_object(claims: &TargetOwnership, object: Value, subject: ObjectKey) {
+        let object: TDSet = serde_json::from_value(object).unwrap();
+        claims.seen(&object.metadata, Some((spec::makes(&object), BTreeSet::from([subject]))));
+    }
 
     /// There is a TDSet that refers to the Deployment `target`.
     fn see(claims: &TargetOwnership, [name, uid, created, target]: [&str; 4]) {
@@ -179,8 +190,7 @@ mod tests {
             "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
             "spec": {"defaultReplicas": 1, "target": {}},
         });
-        let object = Watched(Ok(serde_json::from_value(object).unwrap()));
-        claims.seen(&object, Some(BTreeSet::from([ObjectKey::new("apps", "Deployment", "a", target)])));
+        see_object(claims, object, ObjectKey::new("apps", "Deployment", "a", target));
     }
 
     #[test]
@@ -214,8 +224,7 @@ mod tests {
                 "metadata": {"name": format!("t{number}"), "namespace": "a", "uid": format!("{number:04}")},
                 "spec": {"defaultReplicas": 1, "target": {}},
             });
-            let object = Watched(Ok(serde_json::from_value(object).unwrap()));
-            claims.seen(&object, Some(BTreeSet::from([days.clone()])));
+            see_object(&claims, object, days.clone());
         }
         assert!(heard.next().now_or_never().is_none());
         assert_eq!(claims.concerned(&days).len(), 2_000, "a change of it concerns all");
@@ -253,8 +262,7 @@ mod tests {
             "metadata": {"name": "shop", "namespace": "a", "uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"defaultReplicas": 1, "target": {"create": {"image": "shop", "port": 80}}},
         });
-        let maker = Watched(Ok(serde_json::from_value(maker).unwrap()));
-        claims.seen(&maker, Some(BTreeSet::from([subject.clone()])));
+        see_object(&claims, maker, subject.clone());
         see(&claims, ["hours", "2", "2026-01-02T00:00:00Z", "shop"]);
         assert_eq!(claims.holder(&subject, "2", None), None);
         assert_eq!(claims.holder(&subject, "2", Some("other")), None);

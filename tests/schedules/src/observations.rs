@@ -7,7 +7,6 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use gatehouse::api::condition::State;
 use gatehouse::api::field::{FieldError, Path, Reason as FaultReason};
-use gatehouse::controllers::Watched;
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -409,8 +408,7 @@ impl World {
         let objects = || self.schedules.iter().enumerate().map(|(at, schedule)| object(schedule, at));
         for (tdset, schedule) in objects().zip(&self.schedules) {
             if !schedule.is_gone {
-                let subjects = spec::subjects(&tdset);
-                claims.seen(&Watched(Ok(tdset)), Some(subjects));
+                claims.seen(&tdset.metadata, Some((spec::makes(&tdset), spec::subjects(&tdset))));
             }
         }
         let subject = Spec::resolve(&objects().nth(at)?, Vec::new()).workload();

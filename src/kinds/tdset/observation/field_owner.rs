@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
-use serde_json::json;
+use serde_json::Value;
 
 use super::super::names::{COUNT_MANAGER, MANAGER};
 
@@ -46,23 +46,28 @@ impl FieldOwner {
     }
 }
 
-/// Takes out of managed fields what does not tell whose the count is.
+/// Takes out of managed fields what does not tell whose the count is. What is left of a tree of fields is one text with
+/// the paths of those that matter: of thousands of objects, each node of a tree takes half a kilobyte.
 pub fn trim(metadata: &mut ObjectMeta) {
     if let Some(entries) = &mut metadata.managed_fields {
         entries.retain_mut(|entry| {
             let fields = entry.fields_v1.take().unwrap_or_default().0;
-            let has = |names: &[&str]| names.iter().any(|name| fields.pointer(name).is_some());
             let in_spec = fields.get("f:spec").is_some();
-            let kept = match (has(&COUNTS), has(&MAXIMA)) {
-                (true, true) => Some(json!({"f:spec": {"f:replicas": {}, "f:maxReplicas": {}}})),
-                (true, false) => Some(json!({"f:spec": {"f:replicas": {}}})),
-                (false, true) => Some(json!({"f:spec": {"f:maxReplicas": {}}})),
-                (false, false) => None,
-            };
-            let is_kept = kept.is_some();
-            entry.fields_v1 = kept.map(FieldsV1);
+            let paths = COUNTS.iter().chain(&MAXIMA).copied().filter(|path| has(&fields, path));
+            let paths: Vec<_> = paths.collect();
+            let is_kept = !paths.is_empty();
+            entry.fields_v1 = is_kept.then(|| FieldsV1(Value::String(paths.join(" "))));
+            (entry.operation, entry.api_version, entry.fields_type) = (None, None, None);
             is_kept || entry.subresource.as_deref() == Some(SCALE) || (in_spec && entry.subresource.is_none())
         });
+    }
+}
+
+/// Whether a field is among these, which are a tree, or what [`trim`] leaves of one.
+fn has(fields: &Value, path: &str) -> bool {
+    match fields {
+        Value::String(paths) => paths.split(' ').any(|one| one == path),
+        tree => tree.pointer(path).is_some(),
     }
 }
 
@@ -79,7 +84,7 @@ fn sure_owners<'a>(
 ) -> impl Iterator<Item = &'a ManagedFieldsEntry> {
     let has = |entry: &ManagedFieldsEntry| {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-        fields.is_some_and(|fields| names.iter().any(|name| fields.pointer(name).is_some()))
+        fields.is_some_and(|fields| names.iter().any(|name| has(fields, name)))
     };
     let scales = |entry: &ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
     metadata.managed_fields.iter().flatten().filter(move |entry| has(entry) || scales(entry))
@@ -132,6 +137,8 @@ pub fn is_only_in_the_template(metadata: &ObjectMeta) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn metadata(entries: &serde_json::Value) -> ObjectMeta {

@@ -2,24 +2,29 @@
 //!
 //! The spec is asked for as a whole where it has changed: whether all that is asked for is there
 //! ([`Manifest::missing_from`](crate::controllers::manifest::Manifest::missing_from)). As text it takes an eighth of the
-//! memory that its types take, and no time in each event of the watch.
+//! memory that its types take, and no time in each event of the watch. The same goes for labels and annotations: a map of
+//! one takes half a kilobyte.
 
 use std::borrow::Cow;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::Error as _;
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A Deployment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct FoundDeployment {
-    /// Its metadata.
+    /// Its metadata; without labels and annotations once it is trimmed.
     #[serde(default)]
     pub metadata: ObjectMeta,
+    /// Those, as the text of metadata that has nothing else.
+    #[serde(skip)]
+    marks: Option<Box<str>>,
     /// What it is to be.
     #[serde(default)]
     pub spec: FoundSpec,
@@ -38,21 +43,52 @@ impl FoundDeployment {
     /// Takes out what is never read: of the managed fields, all but the owner of the count.
     pub fn trim(&mut self) {
         super::trim(&mut self.metadata);
+        let ObjectMeta { labels, annotations, .. } = &mut self.metadata;
+        let marks =
+            ObjectMeta { labels: labels.take(), annotations: annotations.take(), ..ObjectMeta::default() };
+        self.marks = serde_json::to_string(&marks).ok().map(String::into_boxed_str);
         if let Some(conditions) = &mut self.status.conditions {
-            conditions.retain(|one| one.type_ == PROGRESSING);
+            conditions.retain(has_given_up);
         }
     }
 
     /// Whether it has given up waiting for its pods.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
-        let conditions = self.status.conditions.iter().flatten();
-        conditions.into_iter().any(|one| one.type_ == PROGRESSING && one.status == "False")
+        self.status.conditions.iter().flatten().any(has_given_up)
+    }
+
+    /// Whether the two have the same labels and annotations.
+    #[must_use]
+    pub fn is_marked_as(&self, other: &Self) -> bool {
+        let Self { metadata, marks, .. } = other;
+        (&self.marks, &self.metadata.labels, &self.metadata.annotations)
+            == (marks, &metadata.labels, &metadata.annotations)
     }
 }
 
-/// The condition by which a Deployment says that it has given up.
-const PROGRESSING: &str = "Progressing";
+/// Whether a Deployment says by a condition that it has given up.
+fn has_given_up(condition: &DeploymentCondition) -> bool {
+    (condition.type_.as_str(), condition.status.as_str()) == ("Progressing", "False")
+}
+
+impl Serialize for FoundDeployment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            metadata: ObjectMeta,
+            spec: &'a FoundSpec,
+            status: &'a DeploymentStatus,
+        }
+        let Self { metadata, marks, spec, status } = self;
+        let mut metadata = metadata.clone();
+        if let Some(marks) = marks {
+            let marks: ObjectMeta = serde_json::from_str(marks).map_err(S::Error::custom)?;
+            (metadata.labels, metadata.annotations) = (marks.labels, marks.annotations);
+        }
+        Whole { metadata, spec, status }.serialize(serializer)
+    }
+}
 
 /// The spec of a Deployment.
 #[derive(Clone, Debug, Default)]
@@ -142,16 +178,36 @@ mod tests {
     }
 
     #[test]
-    fn of_its_conditions_those_are_kept_that_say_whether_it_has_given_up() {
+    fn of_its_conditions_those_are_kept_that_say_that_it_has_given_up() {
         let conditions = |status: &str| json!([{"type": "Available", "status": "True"}, {"type": "Progressing", "status": status}]);
-        for (status, is_stuck) in [("True", false), ("False", true)] {
+        for (status, is_stuck, left) in [("True", false, 0), ("False", true, 1)] {
             let object = json!({"status": {"conditions": conditions(status), "readyReplicas": 2}});
             let mut found: FoundDeployment = serde_json::from_value(object).unwrap();
             found.trim();
             assert_eq!(
                 (found.is_stuck(), found.status.conditions.map(|left| left.len())),
-                (is_stuck, Some(1))
+                (is_stuck, Some(left))
             );
         }
+    }
+
+    #[test]
+    fn its_labels_and_annotations_are_there_to_compare_with_once_it_is_trimmed() {
+        let trimmed = |labels: Value, annotations: Value| {
+            let object = json!({"metadata": {"name": "shop", "labels": labels, "annotations": annotations}});
+            let mut found: FoundDeployment = serde_json::from_value(object).unwrap();
+            found.trim();
+            found
+        };
+        let found = trimmed(json!({"a": "b", "c": "d"}), json!({"e": "f"}));
+        assert_eq!((&found.metadata.labels, &found.metadata.annotations), (&None, &None));
+        let lacks = |metadata: Value| {
+            Manifest { place: Place::of(&found), object: json!({"metadata": metadata}) }.missing_from(&found)
+        };
+        assert!(!lacks(json!({"labels": {"a": "b"}, "annotations": {"e": "f"}, "name": "shop"})));
+        assert!(lacks(json!({"labels": {"a": "c"}})) && lacks(json!({"annotations": {"e": "g"}})));
+        assert!(found.is_marked_as(&trimmed(json!({"c": "d", "a": "b"}), json!({"e": "f"}))));
+        assert!(!found.is_marked_as(&trimmed(json!({"a": "b"}), json!({"e": "f"}))));
+        assert!(!found.is_marked_as(&trimmed(json!({"a": "b", "c": "d"}), json!({}))));
     }
 }

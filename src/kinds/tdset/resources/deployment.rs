@@ -106,11 +106,11 @@ fn container(create: &Create) -> Container {
         env: create.env.clone(),
         env_from: create.env_from.clone(),
         resources: create.resources.clone(),
-        liveness_probe: create.liveness_probe.clone(),
-        readiness_probe: create.readiness_probe.clone(),
-        startup_probe: create.startup_probe.clone(),
-        lifecycle: create.lifecycle.clone(),
-        security_context: create.security_context.clone(),
+        liveness_probe: create.liveness_probe.as_deref().cloned(),
+        readiness_probe: create.readiness_probe.as_deref().cloned(),
+        startup_probe: create.startup_probe.as_deref().cloned(),
+        lifecycle: create.lifecycle.as_deref().cloned(),
+        security_context: create.security_context.as_deref().cloned(),
         volume_mounts: create.volume_mounts.clone(),
         ..Container::default()
     }

@@ -114,23 +114,23 @@ pub struct Create {
 
     /// Restarts the container where it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub liveness_probe: Option<Probe>,
+    pub liveness_probe: Option<Box<Probe>>,
 
     /// Takes the pod out of its Services where it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub readiness_probe: Option<Probe>,
+    pub readiness_probe: Option<Box<Probe>>,
 
     /// Holds the other probes back until it succeeds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup_probe: Option<Probe>,
+    pub startup_probe: Option<Box<Probe>>,
 
     /// What is done after the container's start and before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lifecycle: Option<Lifecycle>,
+    pub lifecycle: Option<Box<Lifecycle>>,
 
     /// Security settings of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_context: Option<SecurityContext>,
+    pub security_context: Option<Box<SecurityContext>>,
 
     /// Volumes of pod.volumes that the container sees.
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
