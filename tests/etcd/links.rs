@@ -4,6 +4,8 @@
 //! `rafthttp`), and comes to the address that the other one advertises. Probes have none, and pass: they say nothing of
 //! raft.
 
+#![expect(clippy::disallowed_methods, reason = "what carries links ends with the runtime of its test")]
+
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
