@@ -103,13 +103,13 @@ fn a_member_without_data_and_entry_is_replaced_while_its_next_claim_is_being_del
     for replicas in [3, 5] {
         let last = Ordinal(replicas - 1);
         let mut world = World::settled(replicas, V3_6);
-        let lost = world.etcd.members.iter().find(|member| member.ordinal == Some(last)).unwrap().id.0;
+        let before = world.etcd.members.iter().find(|member| member.ordinal == Some(last)).unwrap().id.0;
         world.config.as_mut().unwrap().entries.remove(&last);
         world.wipe(last.0);
         world.volumes.get_mut(&last).unwrap().0.is_deleting = true;
         let plan = world.run();
         assert!(is_settled(&plan), "{replicas}: {plan:#?}");
-        assert_eq!((world.live_voters(), world.ids().contains(&lost)), (world.voters(), false));
+        assert_eq!((world.live_voters(), world.ids().contains(&before)), (world.voters(), false));
         all_claims_stay(&world);
     }
 }
