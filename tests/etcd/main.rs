@@ -18,9 +18,11 @@ mod bed;
 mod checker_selftest;
 mod configuration;
 mod conformance;
+mod cut_off;
 mod data;
 mod failures;
 mod lag;
+mod links;
 mod maintenance;
 mod members;
 mod support;
@@ -106,6 +108,9 @@ fn on_every_version() -> Vec<Named> {
     let lag = tests![lag:
         a_member_that_stood_still_lags_until_it_has_applied_what_it_missed,
     ];
+    let cut_off = tests![cut_off:
+        a_member_that_hears_no_other_one_is_led_to_by_no_service,
+    ];
     let audit = tests![audit:
         voters_that_hold_the_same_are_found_equal_at_any_revision,
         a_member_whose_file_was_altered_is_named_by_the_others,
@@ -118,7 +123,8 @@ fn on_every_version() -> Vec<Named> {
         a_backup_over_tls_shows_the_clients_certificate,
     ];
     // Those that take longest come first, so that none of them is left over at the end.
-    [&failures[..], &members, &maintenance, &backup, &audit, &lag, &data, &auth, &configuration].concat()
+    [&failures[..], &members, &maintenance, &backup, &audit, &lag, &cut_off, &data, &auth, &configuration]
+        .concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {

@@ -7,6 +7,7 @@ use kit::wait::{PATIENCE, reached_async};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
 use crate::bed::Bed;
+use crate::links::Links;
 
 /// Limits for a machine that is busy with other tests.
 pub fn limits() -> Limits {
@@ -34,15 +35,31 @@ impl Cluster {
     }
 
     pub async fn with(version: EtcdVersion, size: usize, flags: &[&'static str]) -> Self {
-        let mut cluster = Self { bed: Bed::new(false), version, flags: flags.to_vec() };
+        let cluster = Self { bed: Bed::new(false), version, flags: flags.to_vec() };
+        cluster.formed(size, |_| Vec::new()).await
+    }
+
+    /// So many members whose links to each other can be cut.
+    pub async fn linked(version: EtcdVersion, size: usize) -> (Self, Links) {
+        let cluster = Self { bed: Bed::new(false), version, flags: Vec::new() };
+        let links = Links::between((0..size).map(|member| cluster.bed.peer_url(member))).await;
+        let behind = |member| vec![format!("--listen-peer-urls={}", links.behind(member))];
+        let cluster = cluster.formed(size, behind).await;
+        (cluster, links)
+    }
+
+    /// The members, once they have formed a cluster and answer; each with flags of its own.
+    async fn formed(mut self, size: usize, own: impl Fn(usize) -> Vec<String>) -> Self {
         let members: Vec<_> = (0..size).collect();
         for member in 0..size {
-            cluster.bed.start(member, version, (EtcdState::New, &members), flags).unwrap();
+            let own = own(member);
+            let flags: Vec<_> = self.flags.iter().copied().chain(own.iter().map(String::as_str)).collect();
+            self.bed.start(member, self.version, (EtcdState::New, &members), &flags).unwrap();
         }
         for member in 0..size {
-            cluster.serves(member).await;
+            self.serves(member).await;
         }
-        cluster
+        self
     }
 
     /// A client of a member.

@@ -78,6 +78,7 @@ use crate::rbac::Rule;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
+pub use observe::etcd::reported;
 use names::{FINALIZER, MANAGER};
 use observe::Snapshot;
 use plan::{BlockedReason, Plan, Wake};

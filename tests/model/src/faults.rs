@@ -149,6 +149,7 @@ impl Hand {
                 plan.summary = plan::plan(&world.desired, seen).summary;
             }
             Fault::CallsUnknownAvailable => calls_available(plan),
+            Fault::WaitsForClaimsToStay => overlooked::writes_only_for_claims_that_stay(seen, plan),
             Fault::DeletesVolumesFirst
             | Fault::RemovesTheLeader
             | Fault::RollsTheLeaderFirst

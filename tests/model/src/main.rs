@@ -54,6 +54,7 @@ kit::slices!(
     shrinking_beside_the_dead,
     recovery_for_another_template,
     claim_in_recovery,
+    claims_and_config,
     passwords,
     names,
     left_claims,
@@ -84,7 +85,7 @@ kit::slices!(
 mod random {
     use super::slices;
 
-    kit::large_slices!(growth, shrinking, loss, upgrade, recovery);
+    kit::large_slices!(growth, shrinking, loss, upgrade, recovery, accidents);
 }
 
 const PLANTED: &[Planted<World, Fault>] = &[
@@ -123,6 +124,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::TrustsForEver, slices::certificates, Rule::SettlesWrongly),
     (Fault::EndsPodsThatHoldClaims, slices::claims, Rule::MembersVolume),
     (Fault::RecoversPastHeldClaims, slices::claim_in_recovery, Rule::MembersVolume),
+    (Fault::WaitsForClaimsToStay, slices::claims_and_config, Rule::SettlesWrongly),
     (Fault::ForgetsWhoTheMembersAre, slices::config, Rule::SettlesWrongly),
     (Fault::LeavesPodsUnlabelled, slices::earlier_release, Rule::SettlesWrongly),
     (Fault::OverlooksLabels, slices::labels, Rule::SettlesWrongly),

@@ -256,3 +256,20 @@ fn read_back(path: &Path) -> io::Result<(Digest, u64)> {
     }
     Ok((hash.finish(), size))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_came_whole_and_is_no_database_is_not_verified_and_goes() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path(), "u-1").await.unwrap();
+        let mut writer = folder.begin("one").unwrap();
+        writer.write(&[0; 8192]).unwrap();
+        writer.write(&[0; 32]).unwrap();
+        let refused = writer.verified(1).unwrap_err();
+        assert!(matches!(refused, Error::Unsound(database::Fault::NoDatabase)), "{refused:?}");
+        assert_eq!(folder.files().unwrap(), [LOCK]);
+    }
+}

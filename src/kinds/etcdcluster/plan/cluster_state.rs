@@ -335,7 +335,9 @@ impl<'a> ClusterState<'a> {
         told.unwrap_or(self.desired.template)
     }
 
-    /// The entry of a member, made for the volume that is there and, where that may be empty, for the pod that is.
+    /// The entry of a member, made for the volume that is there and, where that may be empty, for the pod that is. One
+    /// that has had data runs on a claim that is being deleted too, outside of a recovery: where its data are there it
+    /// serves until it is replaced, and where they are not its pod says so.
     pub fn entry_for(&self, ordinal: Ordinal, purpose: Purpose, template: Template) -> Option<ConfigEntry> {
         let volume = self.seen.volume(ordinal).found()?;
         let pod = match purpose {
@@ -345,7 +347,9 @@ impl<'a> ClusterState<'a> {
             }
             Purpose::Run | Purpose::Force | Purpose::Retired | Purpose::SetAside => None,
         };
-        let usable = volume.owner == Owner::Ours && !volume.is_deleting;
+        let recovery = self.seen.record.recovery.as_ref();
+        let runs = purpose == Purpose::Run && recovery.is_none_or(|recovery| !recovery.phase.is_active());
+        let usable = volume.owner == Owner::Ours && (runs || !volume.is_deleting);
         let member = self.member(ordinal).map(|member| member.id);
         let volume = volume.handle.uid.clone();
         let (raft_index, skips_check) = (None, false);

@@ -71,6 +71,8 @@ pub enum Fault {
     EndsPodsThatHoldClaims,
     /// It does so in a recovery.
     RecoversPastHeldClaims,
+    /// It gives no member an entry while its claim is being deleted.
+    WaitsForClaimsToStay,
     /// It does not look at which members the status lists.
     ForgetsWhoTheMembersAre,
     /// It does not see on claims what a recovery has set aside that is over.

@@ -4,6 +4,7 @@ use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::observation::{
     Fact, Membership, Observation, PodPhase, RecoveryPhase, Role,
 };
+use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use super::{Fault, beside, deletes};
 
@@ -73,4 +74,16 @@ pub fn restarts_the_silent(seen: &Observation) -> Option<Effect> {
             && seen.entry(*ordinal).is_known_and(|entry| entry.template == template)
     });
     silent.next().map(|(ordinal, pod)| deletes(ordinal, pod))
+}
+
+/// Leaves the entries of those out whose claims are being deleted.
+pub fn writes_only_for_claims_that_stay(seen: &Observation, plan: &mut Plan) {
+    for effect in &mut plan.actions {
+        if let Effect::WriteConfig { entries, .. } = effect {
+            let goes = |ordinal| seen.volume(ordinal).is_known_and(|volume| volume.is_deleting);
+            entries.retain(|ordinal, _| seen.entry(*ordinal).known().is_some() || !goes(*ordinal));
+        }
+    }
+    plan.actions
+        .retain(|effect| !matches!(effect, Effect::WriteConfig { entries, .. } if entries.is_empty()));
 }

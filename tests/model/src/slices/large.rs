@@ -54,6 +54,18 @@ pub fn upgrade() -> Slice {
     Slice::new(start, &[], &[])
 }
 
+/// What people and machines do beside the operator, together: claims, objects, labels and the ConfigMap are deleted,
+/// members go silent or are cut off.
+pub fn accidents() -> Slice {
+    let mut start = World::settled(5, NEWEST);
+    let members = start.etcd.members.iter();
+    start.objects.remembered =
+        Some(members.filter_map(|member| Some((member.ordinal?, member.id))).collect());
+    start.edits = vec![Edit::Revision, Edit::Replicas(3), Edit::Replicas(5)];
+    start.faults = Faults { claims: 1, configs: 1, silences: 1, objects: 2, labels: 2, cuts: 1, ..MUCH };
+    Slice::new(start, &[], &[])
+}
+
 pub fn recovery() -> Slice {
     let mut start = World::settled(5, NEWEST);
     let request = |token: &str| RecoveryRequest { token: token.to_owned(), survivor: None };

@@ -59,3 +59,18 @@ pub fn recovery_for_another_template() -> Slice {
     start.faults = Faults { blind: 1, ..Faults::default() };
     Slice::new(start, &[RECOVERED, CANCELLED], &["write-config", "delete-pod", "apply-stateful-set"])
 }
+
+/// One of three loses its claim, which may be deleted once more, and the ConfigMap is deleted, at any time.
+pub fn claims_and_config() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    let members = start.etcd.members.iter();
+    start.objects.remembered =
+        Some(members.filter_map(|member| Some((member.ordinal?, member.id))).collect());
+    start.is_prompt = true;
+    start.faults = Faults { losses: 1, claims: 1, configs: 1, ..Faults::default() };
+    Slice::new(
+        start,
+        &[CLAIM_REPLACED, TWO_VOTE, NO_QUORUM],
+        &["write-config", "member-remove", "member-add"],
+    )
+}

@@ -6,7 +6,7 @@ use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Ordinal, RecoveryPhase, Version};
+use crate::kinds::etcdcluster::observation::{Ordinal, PodPhase, RecoveryPhase, Version};
 use crate::kinds::etcdcluster::plan::Plan;
 
 const V3_6: Version = Version::new(6, 16);
@@ -95,6 +95,35 @@ fn of_members_that_are_too_many_the_one_leaves_whose_claim_is_being_deleted() {
         assert_eq!(world.membership_changes()[before], "remove 0");
         all_claims_stay(&world);
     }
+}
+
+/// Its claim and its entry are lost, and the claim that came after that is deleted before it has an entry.
+#[test]
+fn a_member_without_data_and_entry_is_replaced_while_its_next_claim_is_being_deleted() {
+    for replicas in [3, 5] {
+        let last = Ordinal(replicas - 1);
+        let mut world = World::settled(replicas, V3_6);
+        let before = world.etcd.members.iter().find(|member| member.ordinal == Some(last)).unwrap().id.0;
+        world.config.as_mut().unwrap().entries.remove(&last);
+        world.wipe(last.0);
+        world.volumes.get_mut(&last).unwrap().0.is_deleting = true;
+        let plan = world.run();
+        assert!(is_settled(&plan), "{replicas}: {plan:#?}");
+        assert_eq!((world.live_voters(), world.ids().contains(&before)), (world.voters(), false));
+        all_claims_stay(&world);
+    }
+}
+
+#[test]
+fn a_member_whose_claim_is_being_deleted_starts_again_without_the_config_map() {
+    let mut world = with_claims_deleted(1, &[0]);
+    world.config = None;
+    world.pods.get_mut(&Ordinal(0)).unwrap().pod.phase = PodPhase::Waiting;
+    world.etcd.leader = None;
+    let before = world.ids();
+    is_reported(&world.run());
+    assert_eq!((world.live_voters(), world.ids()), (1, before));
+    assert!(has_data(&world, 0));
 }
 
 /// A recovery from a lost quorum, of which the claim of one member is deleted; no pod that holds it ends.

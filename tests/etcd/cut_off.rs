@@ -1,0 +1,111 @@
+//! A member that no other one hears, beside others that go on.
+
+use std::fs;
+use std::path::Path;
+
+use gatehouse::kinds::etcdcluster::actions::Action;
+use gatehouse::kinds::etcdcluster::observation::{
+    Age, ClusterId, Desired, Fact, Member, MemberId, Membership, Observation, Ordinal, Role,
+};
+use gatehouse::kinds::etcdcluster::plan::{BlockedReason, Plan, plan};
+use gatehouse::kinds::etcdcluster::reported;
+use kit::etcd::Calls as _;
+use kit::reconciliations::log::{Event, Log};
+use testbed::EtcdVersion;
+
+use crate::support::Cluster;
+
+const ALL: [usize; 3] = [0, 1, 2];
+
+/// What is asked for, and all that an operator has read, of three members at rest.
+fn at_rest() -> (Desired, Observation) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/members-replaced.ndjson");
+    let log = Log::read([fs::read_to_string(path).unwrap().as_str()]);
+    let mut passes = log.lines.into_iter().filter_map(|line| match line.event {
+        Event::Pass(pass) => Some(pass),
+        Event::Action(_) => None,
+    });
+    let rests = passes.rfind(|pass| plan(&pass.desired, &pass.seen).actions.is_empty()).unwrap();
+    (rests.desired, rests.seen)
+}
+
+fn ordinal(place: usize) -> Ordinal {
+    Ordinal(u32::try_from(place).unwrap())
+}
+
+/// Reads of etcd what an operator reads, from the members that are there now.
+async fn look(cluster: &Cluster, seen: &mut Observation, asked: usize) {
+    for place in ALL {
+        let status = reported(&cluster.status(place).await).unwrap();
+        seen.statuses.insert(ordinal(place), Fact::Known(status));
+    }
+    let list = cluster.client(asked).members().await.unwrap();
+    let place = |urls: &[String]| ALL.into_iter().find(|place| urls == [cluster.bed.peer_url(*place)]);
+    let members = list.members.iter().map(|member| Member {
+        id: MemberId(member.id),
+        ordinal: place(&member.peer_urls).map(ordinal),
+        is_learner: member.is_learner,
+        is_started: !member.name.is_empty(),
+    });
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable();
+    let Fact::Known(config) = &mut seen.config else { panic!("a ConfigMap") };
+    for member in &members {
+        config.entries.get_mut(&member.ordinal.unwrap()).unwrap().member = Some(member.id);
+    }
+    let cluster_id = ClusterId(list.header.cluster_id);
+    seen.record.cluster_id = Some(cluster_id);
+    seen.membership = Fact::Known(Membership { cluster_id, members });
+    seen.health_age = Age::PastDeadline;
+}
+
+fn label(seen: &mut Observation, place: usize, role: Option<Role>) {
+    let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+    pods.get_mut(&ordinal(place)).unwrap().role = role;
+}
+
+/// The pods that get another label, and that.
+fn labelled(plan: &Plan) -> Vec<(Ordinal, Option<Role>)> {
+    let labels = plan.actions.iter().filter_map(|action| match action {
+        Action::LabelPod { ordinal, role, .. } => Some((*ordinal, *role)),
+        _ => None,
+    });
+    labels.collect()
+}
+
+/// A follower is cut off, and then the leader.
+pub async fn a_member_that_hears_no_other_one_is_led_to_by_no_service(version: EtcdVersion) {
+    let (cluster, links) = Cluster::linked(version, 3).await;
+    let (desired, mut seen) = at_rest();
+    for leads in [false, true] {
+        let leader = cluster.leader(&ALL).await;
+        look(&cluster, &mut seen, leader).await;
+        assert_eq!(labelled(&plan(&desired, &seen)), []);
+
+        let alone = if leads { leader } else { (leader + 1) % ALL.len() };
+        links.cut(alone, cluster.status(alone).await.header.member_id);
+        let client = cluster.client(alone);
+        let follows = async || client.status().await.unwrap().leader != 0;
+        cluster.eventually("member without a leader", async || (!follows().await).then_some(())).await;
+        let others: Vec<_> = ALL.into_iter().filter(|place| *place != alone).collect();
+        let leader = cluster.leader(&others).await;
+        cluster.client(leader).put(b"key", b"value").await.unwrap();
+
+        look(&cluster, &mut seen, leader).await;
+        let planned = plan(&desired, &seen);
+        assert_eq!(labelled(&planned), [(ordinal(alone), None)], "{planned:#?}");
+        label(&mut seen, alone, None);
+        // It is neither replaced nor restarted, and nothing else is begun beside it.
+        let planned = plan(&desired, &seen);
+        assert!(!planned.actions.iter().any(Action::is_irreversible), "{planned:#?}");
+        assert_eq!(planned.summary.blocked, Some(BlockedReason::Down(ordinal(alone))));
+
+        links.mend();
+        cluster.eventually("member that follows again", async || follows().await.then_some(())).await;
+        let leader = cluster.leader(&ALL).await;
+        look(&cluster, &mut seen, leader).await;
+        let planned = plan(&desired, &seen);
+        assert_eq!(labelled(&planned), [(ordinal(alone), Some(Role::Voter))], "{planned:#?}");
+        label(&mut seen, alone, Some(Role::Voter));
+    }
+}
