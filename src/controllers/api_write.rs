@@ -203,8 +203,8 @@ impl ApiWriter {
         let place = &manifest.place;
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(&manifest.object);
-        let path = format!("{}/status", place.name);
-        let answer = call(self.patch(place, &path, &params, &patch)).await;
+        let subresource = format!("{}/status", place.name);
+        let answer = call(self.patch(place, &subresource, &params, &patch)).await;
         let after = answer.map_err(failed("write the status of", place))?;
         debug!(object = %place, "status written");
         Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
@@ -254,17 +254,17 @@ impl ApiWriter {
         }
     }
 
-    /// Patches what has that path among the objects of its kind; the resource version that this makes. Metadata are asked
-    /// for alone, and nothing else is read of them: managed fields are most of what is answered.
+    /// Patches an object, or a subresource `name/status`; the resource version that this makes. Metadata are asked for
+    /// alone, and nothing else is read of them: managed fields are most of what is answered.
     async fn patch(
         &self,
         place: &Place,
-        path: &str,
+        name: &str,
         params: &PatchParams,
         patch: &Patch<&Value>,
     ) -> kube::Result<Option<String>> {
         let objects = DynamicObject::url_path(&place.resource, Some(&place.namespace));
-        let request = Request::new(objects).patch_metadata(path, params, patch);
+        let request = Request::new(objects).patch_metadata(name, params, patch);
         let request = request.map_err(kube::Error::BuildRequest)?;
         let written: Written = self.client.request(request).await?;
         Ok(written.metadata.resource_version)

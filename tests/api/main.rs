@@ -144,6 +144,7 @@ const LONGEST: &[&str] = &[
     "::dying_operator::",
     "alone::tdset::",
     "nothing_carries_out",
+    "no_longer_watched",
 ];
 
 fn main() -> ExitCode {

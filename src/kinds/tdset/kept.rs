@@ -22,6 +22,8 @@ pub struct ObjectState {
     pub recall: ReconcileState,
     /// What it does not derive again.
     pub kept: Kept,
+    /// An object was made for it, or was tried to be, since this process reconciles it.
+    pub has_made: bool,
 }
 
 /// What is derived of a TDSet and of what is made for it.

@@ -281,7 +281,7 @@ impl Reconciler for Operator {
         action: &Action,
         done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
-        state.recall.has_made |= actions::makes(action.name());
+        state.has_made |= actions::makes(action.name());
         match done {
             Ok(done) if actions::writes_count(action.name()) => {
                 let versions = (action.0.seen(), done.resource_version.as_deref());

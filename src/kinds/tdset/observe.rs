@@ -39,7 +39,7 @@ pub async fn parts(
     (state, is_lasting): (&ObjectState, bool),
     now: Timestamp,
 ) -> Result<Observed, Error> {
-    let ObjectState { recall, kept } = state;
+    let ObjectState { recall, kept, .. } = state;
     let known = Observed {
         now,
         status: said_last(tdset, recall),
@@ -65,14 +65,15 @@ pub async fn parts(
 async fn read(
     operator: &Operator,
     spec: &Spec,
-    ObjectState { recall, kept }: &ObjectState,
+    state: &ObjectState,
     known: &Observed,
 ) -> Result<Observed, Error> {
+    let ObjectState { recall, kept, has_made } = state;
     let (uid, namespace, name) = (spec.uid(), spec.namespace(), spec.name());
     operator.targets.begins(uid);
     let status = &known.status;
     let create = spec.create();
-    let is_first = is_first(spec, status, recall);
+    let is_first = !has_made && is_first(spec, status);
     let deployment = match create {
         Some(_) if !is_first => operator.deployments.find(namespace, name).await?,
         Some(_) => operator.deployments.cached(namespace, name),
@@ -118,9 +119,9 @@ async fn read(
 
 /// Whether all that is to be made is surely tried to be made now, and for the first time. Then it is not asked whether it
 /// is there: the write itself makes only what is not, and where that fails it is asked.
-fn is_first(spec: &Spec, status: &TDSetStatus, recall: &ReconcileState) -> bool {
+fn is_first(spec: &Spec, status: &TDSetStatus) -> bool {
     let is_known = spec.dates.is_empty() && spec.autoscaler.is_none() && !spec.is_deleting();
-    is_known && !recall.has_made && status.conditions.is_none()
+    is_known && status.conditions.is_none()
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.

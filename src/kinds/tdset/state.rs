@@ -36,8 +36,6 @@ pub struct ReconcileState {
     said_at: Option<Timestamp>,
     /// What was carried out and not yet reported.
     pub carried: Unreported,
-    /// An object was made, or was tried to be.
-    pub has_made: bool,
     /// Something was changed and not yet reported.
     pub unreported: bool,
     /// The resource version that the last write of the count made.
