@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     ("explain_documents_every_field", explain_documents_every_field),
     ("strict_validation_names_unknown_fields", strict_validation_names_unknown_fields),
     ("status_writes_and_labels_pass", status_writes_and_labels_pass),
+    ("what_is_to_be_new_conflicts_with_what_is_there", what_is_to_be_new_conflicts_with_what_is_there),
 ];
 
 const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";
@@ -332,4 +333,18 @@ fn status_writes_and_labels_pass(bed: &Bed) {
     let object = namespace.get(NEW, "worn");
     assert_eq!(object["status"]["clusterID"], "ab", "a write through the old version keeps the status whole");
     assert_eq!(object["spec"]["replicas"], 5);
+}
+
+/// By this the operator makes objects that it has not asked for before.
+fn what_is_to_be_new_conflicts_with_what_is_there(bed: &Bed) {
+    let namespace = bed.namespace();
+    let ports = json!([{"port": 80, "protocol": "TCP", "targetPort": 80}]);
+    let service = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "new", "resourceVersion": "1"}, "spec": {"ports": ports}});
+    let apply = || bed.objects.one(Ask::apply(&service, &namespace.name, ""));
+    let made = apply().expect("it is made");
+    let refusal = apply().expect_err("it is there");
+    assert_eq!(refusal.code, 409, "{}", refusal.message);
+    let found = namespace.get("service", "new");
+    assert_eq!(found["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
 }
