@@ -3,6 +3,7 @@
 mod alone;
 mod delegated;
 mod gateway;
+mod helm;
 mod kubernetes;
 pub mod moving;
 mod ours;

@@ -11,6 +11,7 @@ use kit::root;
 use kit::wait::eventually;
 use serde_json::json;
 
+use super::helm::Releases;
 use super::ours::{self, in_etcd, made_as_v1alpha1, on_bare, tdset, until_converted};
 use super::service::{applied, managers_of, manifest};
 use super::widgets::{held_back, run};
@@ -31,6 +32,7 @@ fn is_removed_and_comes_back(bed: &Bed) {
     let deprecated = "gatehouse.dev/v1alpha1 TDSet is deprecated; use gatehouse.dev/v1: gatehouse convert -f FILE \
                       rewrites a manifest";
     assert!(warned.contains(documented(deprecated)), "{warned}");
+    let releases = Releases::installed(&namespace);
     let refusal = define_without_v1alpha1(bed).expect_err("objects may be stored in it");
     assert!(
         refusal
@@ -69,6 +71,7 @@ fn is_removed_and_comes_back(bed: &Bed) {
     let gate = gate_that_installs_nothing(&namespace, &address);
     is_worked_by_v1_alone(&namespace);
     is_told_what_helps(&namespace);
+    releases.are_upgraded_where_they_were_in_time();
 
     drop(gate);
     let _gate = gate_that_serves(&namespace, "v1,v1alpha1");
@@ -76,6 +79,7 @@ fn is_removed_and_comes_back(bed: &Bed) {
     assert_eq!(back["spec"], tdset(), "as it was written");
     let back = eventually(|| applied(&namespace, "v1alpha1", &tdset()));
     assert_eq!(back["spec"], tdset());
+    releases.are_upgraded_where_it_is_served_again();
     namespace.kubectl(&["apply", "-f", &file.to_string_lossy()]).ok();
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0], "nothing is stored in it");
 }
