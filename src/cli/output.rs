@@ -44,7 +44,7 @@ impl Format {
     ) -> Result<String, Failure> {
         let objects: Vec<_> = objects.map(|(value, source)| Shown { value, source, format: self }).collect();
         match (self, &*objects) {
-            (Self::Yaml, objects) => yaml_of(objects),
+            (Self::Yaml, objects) => yaml(objects),
             (Self::Json, [object]) => indented(object),
             (Self::Json, items) => indented(&List { api_version: "v1", kind: "List", items }),
         }
@@ -65,11 +65,7 @@ fn indented(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 /// Values as YAML that readers of YAML 1.1 and 1.2 read alike.
-pub(super) fn yaml(values: &[Value]) -> Result<String, Failure> {
-    Format::Yaml.write(values)
-}
-
-fn yaml_of(values: &[Shown<'_>]) -> Result<String, Failure> {
+fn yaml(values: &[Shown<'_>]) -> Result<String, Failure> {
     let mut text = String::new();
     for value in values {
         // Long lines stay whole: folded ones read badly and differ badly.
@@ -190,7 +186,7 @@ mod tests {
             "from": "06:00", "to": "18:00", "schedule": "0 2 * * *", "version": "3.5", "mode": "on", "empty": {},
             "long": "word ".repeat(60), "lines": "a\nb\n", "items": [{ "a": 1, "name": "b" }]
         });
-        let text = yaml(&[value.clone(), json!({})]).unwrap();
+        let text = Format::Yaml.write(&[value.clone(), json!({})]).unwrap();
         for part in [
             "from: \"06:00\"\nitems:\n- name: b\n  a: 1\nlines:",
             "mode: \"on\"\nschedule: 0 2 * * *\nto: \"18:00\"\n",

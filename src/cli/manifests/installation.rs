@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::generated::{Generated, HEADER};
 use crate::cli::ending::Failure;
-use crate::cli::output;
+use crate::cli::output::Format;
 use crate::install::{Address, Plan, definitions, policies, webhooks};
 
 /// Makes cert-manager write the authority of this Certificate into `caBundle`.
@@ -46,7 +46,7 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
             files.push(file(&path, of_chart.clone())?);
             documents.extend([of_chart, binding]);
         }
-        let content = HEADER.to_owned() + &output::yaml(&documents)?;
+        let content = HEADER.to_owned() + &Format::Yaml.write(&documents)?;
         files.push(Generated { path: format!("{folder}/policies.yaml"), content });
     }
     Ok(files)
@@ -61,7 +61,7 @@ fn plan() -> Plan {
 }
 
 fn file(path: &str, object: Value) -> Result<Generated, Failure> {
-    Ok(Generated { path: path.to_owned(), content: HEADER.to_owned() + &output::yaml(&[object])? })
+    Ok(Generated { path: path.to_owned(), content: HEADER.to_owned() + &Format::Yaml.write(&[object])? })
 }
 
 /// What a definition of `crds/` lacks, as a patch for any of them.

@@ -13,7 +13,7 @@ use std::{fs, io};
 use clap::Args;
 
 use super::ending::{FAILED, Failure, OK};
-use super::output;
+use super::output::{self, Format};
 use crate::kinds::KINDS;
 pub use generated::Generated;
 use generated::HEADER;
@@ -47,7 +47,7 @@ enum Error {
 pub fn generated() -> Result<Vec<Generated>, Failure> {
     let definitions = KINDS.iter().map(|kind| {
         let path = format!("crds/{}.yaml", kind.names().plural);
-        let content = HEADER.to_owned() + &output::yaml(&[serde_json::to_value(kind.definition())?])?;
+        let content = HEADER.to_owned() + &Format::Yaml.write(&[serde_json::to_value(kind.definition())?])?;
         Ok(Generated { path, content })
     });
     let mut files = definitions.collect::<Result<Vec<_>, Failure>>()?;
