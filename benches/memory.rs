@@ -16,15 +16,16 @@ use std::time::{Duration, Instant};
 
 use kit::bed::Bed;
 use kit::objects::{Ask, http_get};
-use kit::process::{peak, usage};
+use kit::process::{anonymous, peak, usage};
 use kit::program::Program;
 use serde_json::json;
 use testbed::Options;
 
 /// Calls in flight at a time, as many as the operator's reconciliations.
 const AT_A_TIME: usize = 32;
-/// A replica is at rest that has reconciled nothing for so long.
-const REST: Duration = Duration::from_secs(3);
+/// A replica is at rest that has reconciled nothing for so long. By then the allocator, which keeps what was given back to
+/// it for up to ten seconds, has returned it to the system (`dirty_decay_ms` of jemalloc).
+const REST: Duration = Duration::from_secs(15);
 
 fn main() {
     // cargo itself says `--bench`.
@@ -95,7 +96,10 @@ impl Replica {
             }
         }
         let id = self.program.id().pid();
-        let (resident, peak) = (usage(id).resident >> 20, peak(id) >> 20);
-        println!("figure: a replica {which}: {resident} MiB resident, {peak} MiB at most");
+        let (resident, own, peak) = (usage(id).resident >> 20, anonymous(id) >> 20, peak(id) >> 20);
+        println!(
+            "figure: a replica {which}: {resident} MiB resident, all but {own} of which are pages of the program; \
+             {peak} MiB at most"
+        );
     }
 }

@@ -91,7 +91,19 @@ pub fn usage(id: u32) -> Usage {
 /// The most bytes that a process has had in memory so far.
 #[must_use]
 pub fn peak(id: u32) -> u64 {
+    memory(id, "VmHWM:")
+}
+
+/// The bytes in memory that are of no file: heap, stacks, and data of the program that it has written to. The rest are
+/// pages of the program, which the system keeps once for all who run it, and takes back where memory is short.
+#[must_use]
+pub fn anonymous(id: u32) -> u64 {
+    memory(id, "RssAnon:")
+}
+
+/// What `/proc/PID/status` says by that name, in bytes.
+fn memory(id: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it has memory");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("it has memory");
     line.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok()).expect("a number") << 10
 }
