@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use gatehouse::kinds::etcdcluster::actions::Action;
+use gatehouse::kinds::etcdcluster::etcd::Status;
 use gatehouse::kinds::etcdcluster::observation::{
-    Age, ClusterId, Desired, Fact, Member, MemberId, Membership, Observation, Ordinal, Role,
+    Age, ClusterId, Desired, Fact, Member, MemberId, MemberStatus, Membership, Observation, Ordinal, Role,
 };
 use gatehouse::kinds::etcdcluster::plan::{BlockedReason, Plan, plan};
-use gatehouse::kinds::etcdcluster::reported;
 use kit::etcd::Calls as _;
 use kit::reconciliations::log::{Event, Log};
 use testbed::EtcdVersion;
@@ -33,11 +33,28 @@ fn ordinal(place: usize) -> Ordinal {
     Ordinal(u32::try_from(place).unwrap())
 }
 
-/// Reads of etcd what an operator reads, from the members that are there now.
+/// What an operator has read of a member, with what that says of itself now. No alarm is armed, which would be one of
+/// its errors.
+fn heard(seen: MemberStatus, now: &Status) -> MemberStatus {
+    MemberStatus {
+        cluster_id: ClusterId(now.header.cluster_id),
+        member_id: MemberId(now.header.member_id),
+        leader: Some(now.leader).filter(|leader| *leader != 0).map(MemberId),
+        is_learner: now.is_learner,
+        has_errors: !now.errors.is_empty(),
+        raft_index: now.raft_index,
+        raft_applied_index: now.raft_applied_index,
+        ..seen
+    }
+}
+
+/// Puts into what an operator has read what the members that are there now answer.
 async fn look(cluster: &Cluster, seen: &mut Observation, asked: usize) {
     for place in ALL {
-        let status = reported(&cluster.status(place).await).unwrap();
-        seen.statuses.insert(ordinal(place), Fact::Known(status));
+        let now = cluster.status(place).await;
+        let known = seen.statuses.get_mut(&ordinal(place)).unwrap();
+        let status = known.known().unwrap().clone();
+        *known = Fact::Known(heard(status, &now));
     }
     let list = cluster.client(asked).members().await.unwrap();
     let place = |urls: &[String]| ALL.into_iter().find(|place| urls == [cluster.bed.peer_url(*place)]);

@@ -80,7 +80,6 @@ use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observe::Snapshot;
-pub use observe::etcd::reported;
 use plan::{BlockedReason, Plan, Wake};
 use spec::Spec;
 use state::ReconcileState;

@@ -105,12 +105,6 @@ async fn statuses(reach: &MemberClients) -> (Statuses, BTreeMap<MemberId, u64>, 
     (statuses.collect(), snapshots, agreed.map_or(Fact::Unknown, Fact::Known))
 }
 
-/// A status, without what only metrics have; nothing where it is not from a supported etcd.
-#[must_use]
-pub fn reported(status: &etcd::Status) -> Option<MemberStatus> {
-    read(status, Metrics::UNKNOWN)
-}
-
 /// A status; nothing where it is not from a supported etcd.
 fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
     // An image that was built again reports one with a suffix.
@@ -226,24 +220,29 @@ mod tests {
         }
     }
 
+    /// Of a member whose metrics are not answered.
+    fn alone(status: &etcd::Status) -> Option<MemberStatus> {
+        read(status, Metrics::UNKNOWN)
+    }
+
     fn known(status: &etcd::Status) -> Fact<MemberStatus> {
-        Fact::Known(reported(status).unwrap())
+        Fact::Known(alone(status).unwrap())
     }
 
     #[test]
     fn an_alarm_is_no_error_of_a_member_and_a_missing_leader_is() {
         let mut told = status(1, 1, 1);
         told.errors = vec!["memberID:1 alarm:NOSPACE ".to_owned()];
-        assert!(!reported(&told).unwrap().has_errors);
+        assert!(!alone(&told).unwrap().has_errors);
         told.errors.push("etcdserver: no leader".to_owned());
-        assert!(reported(&told).unwrap().has_errors);
+        assert!(alone(&told).unwrap().has_errors);
     }
 
     #[test]
     fn the_quota_is_what_the_member_says_or_else_its_metrics_or_else_etcds_default() {
         let metrics = Metrics { quota: Some(7), ..Metrics::UNKNOWN };
         let mut told = status(1, 1, 1);
-        assert_eq!(reported(&told).unwrap().quota, DEFAULT_QUOTA);
+        assert_eq!(alone(&told).unwrap().quota, DEFAULT_QUOTA);
         assert_eq!(read(&told, metrics).unwrap().quota, 7);
         told.db_size_quota = 9;
         assert_eq!(read(&told, metrics).unwrap().quota, 9);
@@ -253,7 +252,7 @@ mod tests {
     fn a_member_of_an_image_that_was_built_again_is_one_of_its_version() {
         let mut told = status(1, 1, 1);
         told.version = "3.6.16-rebuilt.1".to_owned();
-        let version = |told: &etcd::Status| reported(told).map(|status| status.version);
+        let version = |told: &etcd::Status| alone(told).map(|status| status.version);
         assert_eq!(version(&told), Some(Version::new(6, 16)));
         told.version = "4.0.0".to_owned();
         assert_eq!(version(&told), None, "another etcd");
@@ -264,9 +263,9 @@ mod tests {
         let mut told = status(1, 1, 1);
         let state = |enabled| etcd::DowngradeState { enabled, target_version: "3.5.0".to_owned() };
         told.downgrade = Some(state(false));
-        assert_eq!(reported(&told).unwrap().downgrade_target, Fact::Absent);
+        assert_eq!(alone(&told).unwrap().downgrade_target, Fact::Absent);
         told.downgrade = Some(state(true));
-        assert_eq!(reported(&told).unwrap().downgrade_target, Fact::Known(5));
+        assert_eq!(alone(&told).unwrap().downgrade_target, Fact::Known(5));
     }
 
     #[test]
