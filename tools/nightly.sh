@@ -135,11 +135,15 @@ part_fuzz() {
     CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --workspace --test fuzz -- --nocapture --test-threads 1
 }
 
-# TDSets that make their Deployments, alone; and all kinds of targets, beside the controllers of Kubernetes.
+# TDSets that make their Deployments, alone; and all kinds of targets, beside the controllers of Kubernetes. Members of
+# etcd that start with much data, one version after the other.
 part_bench() {
     make --no-print-directory bench
     make --no-print-directory bench VARIANT=mixed CONTROLLERS=1
     make --no-print-directory bench-memory
+    tools/build.sh all
+    build_tests
+    run_tests etcd --ignored --test-threads 1 initial_check::
 }
 
 parts() { declare -F | sed -n 's/^declare -f part_//p'; }

@@ -21,6 +21,7 @@ mod conformance;
 mod cut_off;
 mod data;
 mod failures;
+mod initial_check;
 mod lag;
 mod links;
 mod maintenance;
@@ -39,6 +40,9 @@ use tokio::runtime::{Builder, Runtime};
 const THREADS: usize = 6;
 /// For a test: more than it waits for anything, so that the wait tells first what did not come.
 const LIMIT: Duration = Duration::from_mins(5);
+
+/// For one that measures at several sizes of the database.
+const LONG: Duration = Duration::from_mins(25);
 
 /// A test under way.
 type Running = Pin<Box<dyn Future<Output = ()>>>;
@@ -127,6 +131,14 @@ fn on_every_version() -> Vec<Named> {
         .concat()
 }
 
+/// Those that measure, and run only where they are asked for, alone.
+fn measurements() -> Vec<Named> {
+    tests![initial_check:
+        a_member_starts_with_and_without_a_comparison_of_all_data,
+    ]
+    .to_vec()
+}
+
 fn pure() -> Vec<(&'static str, fn())> {
     pure_tests![checker_selftest:
         a_store_without_faults_is_believed,
@@ -171,6 +183,10 @@ fn main() -> ExitCode {
         for (name, run) in on_every_version() {
             let name = format!("v{}::{name}", version.minor());
             tests.push(test(name, LIMIT, move || runtime().block_on(run(version))));
+        }
+        for (name, run) in measurements() {
+            let name = format!("v{}::{name}", version.minor());
+            tests.push(test(name, LONG, move || runtime().block_on(run(version))).long(true));
         }
     }
     let mut harness = Harness::from_args().keep_logs(bed::keep_logs);
