@@ -79,6 +79,8 @@ struct Starts {
 pub async fn a_member_starts_with_and_without_a_comparison_of_all_data(version: EtcdVersion) {
     let mut cluster = Cluster::with(version, 3, &FLAGS).await;
     let (mut compared, mut keys) = ([0; 3], 0);
+    // The name of a test that runs alone stands in the line already.
+    println!();
     for size in SIZES {
         let leader = cluster.leader(&ALL).await;
         let (member, other) = ((leader + 1) % ALL.len(), (leader + 2) % ALL.len());
