@@ -48,7 +48,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
-use futures::stream::{BoxStream, StreamExt as _};
+use futures::stream::{BoxStream, FuturesUnordered, StreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -259,7 +259,8 @@ pub async fn run<Kind: Reconciler>(
         let metrics = (reconciliations.clone(), metrics.clone());
         run_in::<Kind>(client.clone(), (scope, realm), metrics, settings, ready, stop)
     });
-    future::join_all(runs).await;
+    // A wake of one polls none of the others.
+    runs.collect::<FuturesUnordered<_>>().collect::<()>().await;
 }
 
 /// The same in one realm of it.

@@ -22,7 +22,7 @@ pub(in crate::cli) mod table;
 
 use std::time::Duration;
 
-use futures::future;
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tracing::warn;
@@ -148,7 +148,9 @@ impl Controllers {
             }
         };
         let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));
-        futures::join!(future::join_all(work), storage);
+        // A wake of one polls none of the others.
+        let work: FuturesUnordered<_> = work.collect();
+        futures::join!(work.collect::<()>(), storage);
         Ok(())
     }
 }
