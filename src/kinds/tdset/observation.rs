@@ -3,11 +3,13 @@
 mod bounds;
 mod field_owner;
 mod found_deployment;
+mod found_metadata;
 mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
 pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, other_of_max, trim};
 pub use found_deployment::FoundDeployment;
+pub use found_metadata::FoundMetadata;
 pub use object_key::ObjectKey;
 
 use std::sync::Arc;

@@ -17,12 +17,12 @@ use futures::channel::mpsc::{self, UnboundedSender};
 use futures::stream::{AbortHandle, BoxStream, StreamExt as _, abortable};
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
-use kube::api::{DynamicObject, PartialObjectMeta};
+use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
-use super::observation::{self, Blocker, Controller, ObjectKey, Scaled, Writer};
+use super::observation::{self, Blocker, Controller, FoundMetadata, ObjectKey, Scaled, Writer};
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
@@ -35,8 +35,6 @@ use crate::runtime::clock;
 
 /// Least time between two reads of a scale whose count has not changed meanwhile.
 const PACE: Duration = Duration::from_secs(2);
-
-type Metadata = PartialObjectMeta<DynamicObject>;
 
 #[cfg(not(test))]
 type Uid = String;
@@ -59,7 +57,7 @@ pub struct Targets {
 
 /// The objects of a resource.
 struct Watched {
-    objects: DiffingStore<Metadata>,
+    objects: DiffingStore<FoundMetadata>,
     /// Which TDSets ask for them, by uid, and whether the running reconciliation has done so already.
     askers: HashMap<Uid, bool>,
     end: AbortHandle,
@@ -86,17 +84,17 @@ struct Read {
 
 impl Read {
     /// Whether the count that was read is that of the workload as it is known.
-    fn has_count_of(&self, known: &Metadata) -> bool {
+    fn has_count_of(&self, known: &FoundMetadata) -> bool {
         self.is_of(known) || self.generation.is_some() && self.generation == known.metadata.generation
     }
 
     /// Whether all that was read is.
-    fn is_of(&self, known: &Metadata) -> bool {
+    fn is_of(&self, known: &FoundMetadata) -> bool {
         self.scale.metadata.resource_version == known.metadata.resource_version
     }
 
     /// How long it stands for the workload as it is known.
-    fn stands(&self, known: &Metadata, now: Instant) -> Option<Duration> {
+    fn stands(&self, known: &FoundMetadata, now: Instant) -> Option<Duration> {
         if self.is_of(known) {
             return Some(Duration::MAX);
         }
@@ -174,17 +172,18 @@ impl Targets {
     }
 
     /// The metadata of all objects of a resource, watched from now on for the object of that uid.
-    pub fn watch(&self, uid: &str, resource: &ApiResource) -> DiffingStore<Metadata> {
+    pub fn watch(&self, uid: &str, resource: &ApiResource) -> DiffingStore<FoundMetadata> {
         let mut watched = self.watched();
         if let Some(one) = watched.get_mut(resource) {
             one.askers.insert(Uid::from(uid), true);
             return one.objects.clone();
         }
-        let api: Api<Metadata> = match &self.realm {
+        let api: Api<FoundMetadata> = match &self.realm {
             WatchScope::All => Api::all_with(self.client.clone(), resource),
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
-        let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
+        let same =
+            |one: &FoundMetadata, other: &FoundMetadata| one.resource_version() == other.resource_version();
         let (objects, changes) = DiffingStore::watch(api, trim, same, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let (subjects, end) = abortable(changes.map(move |object| {
@@ -313,7 +312,8 @@ impl Targets {
 
     /// The metadata of a workload, where the watch does not tell yet; none where it may not be read.
     async fn read_metadata(&self, place: &Place) -> Result<Option<ObjectMeta>, Error> {
-        let api: Api<Metadata> = Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
+        let api: Api<FoundMetadata> =
+            Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get(&place.name)).await {
             Ok(mut found) => {
                 trim(&mut found);
@@ -378,12 +378,11 @@ fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
 }
 
 /// What the watch sends of an object, while it runs.
-fn known(objects: &DiffingStore<Metadata>, namespace: &str, name: &str) -> Option<Arc<Metadata>> {
+fn known(objects: &DiffingStore<FoundMetadata>, namespace: &str, name: &str) -> Option<Arc<FoundMetadata>> {
     objects.get(namespace, name).filter(|_| objects.is_filled())
 }
 
-fn trim(object: &mut Metadata) {
-    observation::trim(&mut object.metadata);
+fn trim(object: &mut FoundMetadata) {
     observation::trim_owners(&mut object.metadata);
     (object.metadata.labels, object.metadata.annotations) = (None, None);
 }

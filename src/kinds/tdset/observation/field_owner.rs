@@ -4,8 +4,13 @@
 //! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell, where they tell
 //! a time at all.
 
+use std::fmt;
+
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta, Time};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::super::names::{COUNT_MANAGER, MANAGER};
@@ -49,24 +54,124 @@ impl FieldOwner {
 /// Takes out of managed fields what does not tell whose the count is. What is left of a tree of fields is one text with
 /// the paths of those that matter: of thousands of objects, each node of a tree takes half a kilobyte.
 pub fn trim(metadata: &mut ObjectMeta) {
-    if let Some(entries) = &mut metadata.managed_fields {
-        entries.retain_mut(|entry| {
-            let fields = entry.fields_v1.take().unwrap_or_default().0;
-            let in_spec = fields.get("f:spec").is_some();
-            let paths = COUNTS.iter().chain(&MAXIMA).copied().filter(|path| has(&fields, path));
-            let paths: Vec<_> = paths.collect();
-            let is_kept = !paths.is_empty();
-            entry.fields_v1 = is_kept.then(|| FieldsV1(Value::String(paths.join(" "))));
-            (entry.operation, entry.api_version, entry.fields_type) = (None, None, None);
-            is_kept || entry.subresource.as_deref() == Some(SCALE) || (in_spec && entry.subresource.is_none())
+    metadata.managed_fields = metadata.managed_fields.take().map(|entries| {
+        let entries = entries.into_iter().map(|entry| FoundEntry {
+            fields_v1: entry.fields_v1.and_then(|tree| Fields::deserialize(tree.0).ok()),
+            manager: entry.manager,
+            subresource: entry.subresource,
+            time: entry.time,
         });
+        trimmed(entries)
+    });
+}
+
+/// The entries that tell whose the count is.
+pub(super) fn trimmed(entries: impl IntoIterator<Item = FoundEntry>) -> Vec<ManagedFieldsEntry> {
+    entries.into_iter().filter_map(FoundEntry::trimmed).collect()
+}
+
+/// An entry of managed fields as it is watched. No tree is made of its fields, which of a Deployment takes longer than
+/// reading all else of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FoundEntry {
+    manager: Option<String>,
+    subresource: Option<String>,
+    time: Option<Time>,
+    fields_v1: Option<Fields>,
+}
+
+impl FoundEntry {
+    /// What is kept of it, if it tells whose the count is.
+    fn trimmed(self) -> Option<ManagedFieldsEntry> {
+        let Self { manager, subresource, time, fields_v1 } = self;
+        let Fields { in_spec, paths } = fields_v1.unwrap_or_default();
+        let is_kept =
+            !paths.is_empty() || subresource.as_deref() == Some(SCALE) || (in_spec && subresource.is_none());
+        let fields_v1 = (!paths.is_empty()).then(|| FieldsV1(Value::String(paths.join(" "))));
+        let entry =
+            ManagedFieldsEntry { manager, subresource, time, fields_v1, ..ManagedFieldsEntry::default() };
+        is_kept.then_some(entry)
     }
+}
+
+/// What is read of a tree of fields, or of what [`trim`] leaves of one.
+#[derive(Default)]
+struct Fields {
+    /// Whether some are in the spec.
+    in_spec: bool,
+    /// The paths of those that hold counts and upper bounds.
+    paths: Vec<&'static str>,
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Tree {
+            #[serde(rename = "f:spec")]
+            spec: Option<OfSpec>,
+        }
+
+        /// In the order of the constants.
+        #[derive(Deserialize)]
+        struct OfSpec {
+            #[serde(rename = "f:replicas")]
+            replicas: Option<IgnoredAny>,
+            #[serde(rename = "f:minReplicas")]
+            min_replicas: Option<IgnoredAny>,
+            #[serde(rename = "f:minReplicaCount")]
+            min_replica_count: Option<IgnoredAny>,
+            #[serde(rename = "f:maxReplicas")]
+            max_replicas: Option<IgnoredAny>,
+            #[serde(rename = "f:maxReplicaCount")]
+            max_replica_count: Option<IgnoredAny>,
+        }
+
+        struct Found;
+
+        impl<'de> Visitor<'de> for Found {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a tree of fields, or their paths")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, tree: A) -> Result<Fields, A::Error> {
+                let Tree { spec } = Tree::deserialize(MapAccessDeserializer::new(tree))?;
+                let Some(spec) = spec else { return Ok(Fields::default()) };
+                let counts = [spec.replicas, spec.min_replicas, spec.min_replica_count];
+                let all =
+                    counts.into_iter().chain([spec.max_replicas, spec.max_replica_count]).zip(all_paths());
+                Ok(Fields {
+                    in_spec: true,
+                    paths: all.filter_map(|(field, path)| field.map(|_| path)).collect(),
+                })
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Fields, E> {
+                let paths: Vec<_> = all_paths().filter(|path| is_in(text, path)).collect();
+                Ok(Fields { in_spec: !paths.is_empty(), paths })
+            }
+        }
+
+        deserializer.deserialize_any(Found)
+    }
+}
+
+/// The paths of all fields that hold counts and upper bounds.
+fn all_paths() -> impl Iterator<Item = &'static str> {
+    COUNTS.into_iter().chain(MAXIMA)
+}
+
+/// Whether a path is among these.
+fn is_in(paths: &str, path: &str) -> bool {
+    paths.split(' ').any(|one| one == path)
 }
 
 /// Whether a field is among these, which are a tree, or what [`trim`] leaves of one.
 fn has(fields: &Value, path: &str) -> bool {
     match fields {
-        Value::String(paths) => paths.split(' ').any(|one| one == path),
+        Value::String(paths) => is_in(paths, path),
         tree => tree.pointer(path).is_some(),
     }
 }

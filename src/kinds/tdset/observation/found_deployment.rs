@@ -16,11 +16,13 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::found_metadata;
+
 /// A Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct FoundDeployment {
-    /// Its metadata; without labels and annotations once it is trimmed.
-    #[serde(default)]
+    /// Its metadata, as far as they are read; without labels and annotations once it is trimmed.
+    #[serde(default, deserialize_with = "found_metadata::metadata")]
     pub metadata: ObjectMeta,
     /// Those, as the text of metadata that has nothing else.
     #[serde(skip)]
@@ -40,9 +42,8 @@ impl FoundDeployment {
         self.spec.replicas.unwrap_or(1)
     }
 
-    /// Takes out what is never read: of the managed fields, all but the owner of the count.
+    /// Takes out what is never read, as far as it was read at all.
     pub fn trim(&mut self) {
-        super::trim(&mut self.metadata);
         let ObjectMeta { labels, annotations, .. } = &mut self.metadata;
         let marks =
             ObjectMeta { labels: labels.take(), annotations: annotations.take(), ..ObjectMeta::default() };

@@ -54,7 +54,7 @@ fn who_applied_a_workload_without_its_count_did_not_write_that() {
 
 #[test]
 fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
-    let object = |version: &str, generation: i64| -> Metadata {
+    let object = |version: &str, generation: i64| -> FoundMetadata {
         serde_json::from_value(
             json!({"metadata": {"name": "web", "resourceVersion": version, "generation": generation}}),
         )
@@ -63,7 +63,7 @@ fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
     let at = clock::instant();
     let scale = serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}})).unwrap();
     let read = Read { scale: Arc::new(scale), generation: Some(3), at };
-    let after = |known: &Metadata, millis: u64| read.stands(known, at + Duration::from_millis(millis));
+    let after = |known: &FoundMetadata, millis: u64| read.stands(known, at + Duration::from_millis(millis));
     assert_eq!(after(&object("7", 3), 9_000), Some(Duration::MAX), "nothing has changed");
     assert_eq!(after(&object("8", 3), 500), Some(Duration::from_millis(1_500)));
     assert_eq!(after(&object("8", 3), 2_000), None);

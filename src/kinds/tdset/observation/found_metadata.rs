@@ -1,0 +1,153 @@
+//! Metadata of objects as they are watched: read without what no reconciliation looks at, in one go. Pure.
+//!
+//! The types of Kubernetes make a tree of all managed fields. Those are most of what a watch sends of an object, and come
+//! with each change of its status.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use kube::Resource;
+use kube::core::{ApiResource, DynamicResourceScope};
+use serde::{Deserialize, Deserializer};
+
+use super::field_owner::{FoundEntry, trimmed};
+
+/// An object of any type, of which only the metadata is read.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct FoundMetadata {
+    /// They. Of the managed fields, what [`trim`](super::trim) leaves.
+    #[serde(default, deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+}
+
+/// Reads the metadata of an object; of the managed fields, what [`trim`](super::trim) leaves.
+///
+/// # Errors
+/// It is no metadata.
+pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Found {
+        name: Option<String>,
+        namespace: Option<String>,
+        uid: Option<String>,
+        resource_version: Option<String>,
+        generation: Option<i64>,
+        creation_timestamp: Option<Time>,
+        deletion_timestamp: Option<Time>,
+        labels: Option<BTreeMap<String, String>>,
+        annotations: Option<BTreeMap<String, String>>,
+        owner_references: Option<Vec<OwnerReference>>,
+        finalizers: Option<Vec<String>>,
+        managed_fields: Option<Vec<FoundEntry>>,
+    }
+    let found = Found::deserialize(deserializer)?;
+    Ok(ObjectMeta {
+        name: found.name,
+        namespace: found.namespace,
+        uid: found.uid,
+        resource_version: found.resource_version,
+        generation: found.generation,
+        creation_timestamp: found.creation_timestamp,
+        deletion_timestamp: found.deletion_timestamp,
+        labels: found.labels,
+        annotations: found.annotations,
+        owner_references: found.owner_references,
+        finalizers: found.finalizers,
+        managed_fields: found.managed_fields.map(trimmed),
+        ..ObjectMeta::default()
+    })
+}
+
+impl Resource for FoundMetadata {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_out_that_the_types_of_kubernetes_have_and_trimming_leaves() {
+        let entry = |manager: &str, subresource: &str, fields: serde_json::Value| {
+            json!({"manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+                "time": "2026-01-01T00:00:01Z", "subresource": subresource, "fieldsV1": fields})
+        };
+        let mut whole = entry("kubectl", "", json!({"f:spec": {"f:template": {"k:{\"name\":\"a\"}": {}}}}));
+        whole.as_object_mut().unwrap().remove("subresource");
+        let fields = json!([
+            whole,
+            entry("a", "", json!({"f:metadata": {}, "f:spec": {".": {}, "f:replicas": {}, "f:paused": {}}})),
+            entry("b", "", json!({"f:spec": {"f:minReplicas": {}, "f:maxReplicas": {}}})),
+            entry("c", "", json!({"f:spec": {"f:minReplicaCount": {}, "f:maxReplicaCount": {}}})),
+            entry("d", "scale", json!({"f:spec": {"f:size": {}}})),
+            entry("e", "status", json!({"f:status": {"f:replicas": {}}})),
+            entry("f", "", json!({"f:metadata": {"f:labels": {}}})),
+            {"manager": "g", "subresource": "scale"},
+            {"manager": "h"},
+        ]);
+        let metadata = json!({"name": "shop", "namespace": "a", "uid": "u", "resourceVersion": "7", "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": "2026-01-02T00:00:00Z",
+            "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e"],
+            "ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": true}],
+            "managedFields": fields});
+        for metadata in [metadata, json!({"name": "shop", "managedFields": null}), json!({})] {
+            let mut expected: ObjectMeta = serde_json::from_value(metadata.clone()).unwrap();
+            super::super::trim(&mut expected);
+            let text = json!({"kind": "A", "metadata": metadata, "spec": {"replicas": 1}}).to_string();
+            let found: FoundMetadata = serde_json::from_str(&text).unwrap();
+            assert_eq!(found.metadata, expected, "{text}");
+        }
+        let found: FoundMetadata = serde_json::from_str("{}").unwrap();
+        assert_eq!(found.metadata, ObjectMeta::default());
+        let kept = |fields: serde_json::Value| {
+            let text = json!({"metadata": {"managedFields": fields}}).to_string();
+            let found: FoundMetadata = serde_json::from_str(&text).unwrap();
+            let kept = found.metadata.managed_fields.unwrap().into_iter();
+            kept.map(|entry| (entry.manager.unwrap(), entry.fields_v1.map(|fields| fields.0)))
+                .collect::<Vec<_>>()
+        };
+        let expected = [
+            ("kubectl", None),
+            ("a", Some("/f:spec/f:replicas")),
+            ("b", Some("/f:spec/f:minReplicas /f:spec/f:maxReplicas")),
+            ("c", Some("/f:spec/f:minReplicaCount /f:spec/f:maxReplicaCount")),
+            ("d", None),
+            ("g", None),
+        ];
+        let expected = expected.map(|(manager, paths)| (manager.to_owned(), paths.map(Into::into)));
+        assert_eq!(kept(fields), expected);
+    }
+}
