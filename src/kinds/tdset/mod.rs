@@ -164,8 +164,11 @@ impl Reconciler for Operator {
     }
 
     fn seen(&self, object: &Watched<TDSet>) {
-        let read = object.read().ok();
-        self.claims.seen(object.meta(), read.map(|tdset| (spec::makes(&tdset), spec::subjects(&tdset))));
+        if !self.claims.knows(object.meta()) {
+            let read = object.read().ok();
+            let claims = read.map(|tdset| (spec::makes(&tdset), spec::subjects(&tdset)));
+            self.claims.seen(object.meta(), claims);
+        }
         self.calendars.asked.admit(uid(object.meta()));
         self.board.admit(object.meta());
     }

@@ -27,6 +27,8 @@ struct Claimant {
     name: String,
     /// Whether it makes the workload.
     makes: bool,
+    /// Of which state of its spec that is.
+    generation: Option<i64>,
 }
 
 impl Claimant {
@@ -103,6 +105,15 @@ impl TargetOwnership {
         Self { entries: Mutex::default(), told }
     }
 
+    /// Whether it is known what the object of that metadata refers to. That follows from its spec, whose every change counts
+    /// as a generation (apiextensions-apiserver `pkg/registry/customresource/strategy.go`).
+    #[must_use]
+    pub fn knows(&self, meta: &ObjectMeta) -> bool {
+        let entries = self.lock();
+        let known = meta.uid.as_deref().and_then(|uid| entries.of.get(uid));
+        meta.generation.is_some() && known.is_some_and(|(known, _)| known.generation == meta.generation)
+    }
+
     /// The object of that metadata as it is now: whether it makes its workload, and what it refers to; nothing where it
     /// cannot be decoded.
     pub fn seen(&self, meta: &ObjectMeta, subjects: Option<(bool, BTreeSet<ObjectKey>)>) {
@@ -114,6 +125,7 @@ impl TargetOwnership {
                 namespace: meta.namespace.clone().unwrap_or_default(),
                 name: name.clone(),
                 makes,
+                generation: meta.generation,
             };
             (Arc::new(claimant), subjects.into_iter().map(Arc::new).collect())
         });
@@ -210,6 +222,35 @@ mod tests {
         assert_eq!(claims.holder(&subject, "1", None), None);
         see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "other"]);
         assert!(claims.concerned(&subject).is_empty());
+    }
+
+    #[test]
+    fn what_an_object_refers_to_is_known_until_its_spec_changes() {
+        let (told, mut heard) = mpsc::unbounded();
+        let claims = TargetOwnership::new(told);
+        let metadata = |uid: &str, generation: Option<i64>, version: &str| ObjectMeta {
+            name: Some(format!("t{uid}")),
+            namespace: Some("a".to_owned()),
+            uid: Some(uid.to_owned()),
+            generation,
+            resource_version: Some(version.to_owned()),
+            ..ObjectMeta::default()
+        };
+        let subject =
+            |name: &str| Some((false, BTreeSet::from([ObjectKey::new("apps", "Deployment", "a", name)])));
+        assert!(!claims.knows(&metadata("1", Some(1), "7")));
+        claims.seen(&metadata("1", Some(1), "7"), subject("web"));
+        assert!(claims.knows(&metadata("1", Some(1), "8")), "the status was written");
+        assert!(!claims.knows(&metadata("1", Some(2), "9")) && !claims.knows(&metadata("2", Some(1), "9")));
+        claims.seen(&metadata("2", Some(1), "9"), subject("web"));
+        claims.seen(&metadata("1", Some(2), "10"), subject("web"));
+        assert!(claims.knows(&metadata("1", Some(2), "10")));
+        assert!(heard.next().now_or_never().is_none(), "the same one holds it");
+        // One that cannot be decoded may be by its next change, whatever that is of.
+        claims.seen(&metadata("1", Some(2), "11"), None);
+        assert!(!claims.knows(&metadata("1", Some(2), "12")));
+        claims.seen(&metadata("3", None, "13"), subject("web"));
+        assert!(!claims.knows(&metadata("3", None, "14")), "it has no generation to go by");
     }
 
     #[test]
