@@ -1,7 +1,8 @@
 //! A cache of the objects that our objects own, kept up to date by a watch.
 //!
 //! Guarantees: looking at an object that is there costs no call; one that is not in the cache is asked for, so that
-//! an object of another owner, which has no label of ours and is not watched, is not taken for none.
+//! an object of another owner, which has no label of ours and is not watched, is not taken for none; who owns an object
+//! is called after it has changed in anything that matters.
 //! Assumes: everything that is made carries the label that is watched for.
 
 use std::fmt::Debug;
@@ -9,14 +10,16 @@ use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
 use super::manifest::Place;
 use super::outcome::Error;
+use super::paced::{self, Difference, paced};
 use super::scope::WatchScope;
 use crate::runtime::call::{self, call};
 
@@ -41,33 +44,31 @@ where
         + 'static,
 {
     /// A cache, and the owners of what changes in it; it is filled while that stream is polled. `trim` takes out of
-    /// each object what no controller reads.
+    /// each object what no controller reads, and `compare` says how what is left differs from what was before.
     pub fn watch<Owner>(
         client: &Client,
         realm: &WatchScope,
         trim: fn(&mut Child),
+        compare: fn(&Child, &Child) -> Difference,
     ) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
     where
         Owner: Resource<DynamicType = ()> + 'static,
     {
-        let (store, writer) = reflector::store();
+        let (store, mut writer) = reflector::store();
+        let known = store.clone();
         let labelled = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
-        let owners = watcher(realm.api::<Child>(client.clone()), labelled)
-            .default_backoff()
-            .modify(trim)
-            .reflect(writer)
-            .touched_objects()
-            .flat_map(|touched| {
-                let owners = match touched {
-                    Ok(child) => owners_of(&child),
-                    Err(error) => {
-                        warn!(resource = %Child::plural(&()), %error, "failed to watch");
-                        Vec::new()
-                    }
-                };
-                futures::stream::iter(owners)
+        let events = watcher(realm.api::<Child>(client.clone()), labelled).default_backoff().modify(trim);
+        let changes = events.flat_map(move |event| {
+            let event = event.inspect_err(|error| {
+                warn!(resource = %Child::plural(&()), %error, "failed to watch");
             });
-        (Self { client: client.clone(), store, trim }, owners.boxed())
+            let changes = event.as_ref().map_or_else(|_| Vec::new(), |event| changes(&known, event, compare));
+            if let Ok(event) = &event {
+                writer.apply_watcher_event(event);
+            }
+            futures::stream::iter(changes)
+        });
+        (Self { client: client.clone(), store, trim }, paced(changes, paced::PAUSE))
     }
 
     /// Waits until the cache has been filled. False when the process is going down.
@@ -102,6 +103,28 @@ where
     }
 }
 
+/// The owners of what is otherwise after the event than it is known, and how much.
+fn changes<Child, Owner>(
+    known: &Store<Child>,
+    event: &Event<Child>,
+    compare: fn(&Child, &Child) -> Difference,
+) -> Vec<(ObjectRef<Owner>, Difference)>
+where
+    Child: Resource<DynamicType = ()> + Clone + 'static,
+    Owner: Resource<DynamicType = ()>,
+{
+    let with = |child: &Child, difference| owners_of(child).into_iter().map(move |owner| (owner, difference));
+    match event {
+        Event::Init | Event::InitDone => Vec::new(),
+        Event::Delete(child) => with(child, Difference::More).collect(),
+        Event::Apply(child) | Event::InitApply(child) => {
+            let before = known.get(&ObjectRef::from_obj(child));
+            let difference = before.as_ref().map_or(Difference::More, |before| compare(before, child));
+            with(child, difference).collect()
+        }
+    }
+}
+
 fn owners_of<Child, Owner>(child: &Child) -> Vec<ObjectRef<Owner>>
 where
     Child: Resource<DynamicType = ()>,
@@ -110,4 +133,46 @@ where
     let namespace = child.namespace();
     let references = child.owner_references().iter();
     references.filter_map(|owner| ObjectRef::from_owner_ref(namespace.as_deref(), owner, ())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_owner_is_called_for_what_differs_from_what_is_known() {
+        let (store, mut writer) = reflector::store();
+        let object = |version: &str, days: &str| -> ConfigMap {
+            let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1", "controller": true}]);
+            let metadata =
+                json!({"name": "a", "namespace": "b", "resourceVersion": version, "ownerReferences": owner});
+            serde_json::from_value(json!({"metadata": metadata, "data": {"days": days}})).unwrap()
+        };
+        let mut called = |event: Event<ConfigMap>| {
+            let changes = changes(&store, &event, |one, other| Difference::unless(one.data == other.data));
+            writer.apply_watcher_event(&event);
+            let named =
+                |(owner, difference): (ObjectRef<ConfigMap>, _)| (owner.name, owner.namespace, difference);
+            changes.into_iter().map(named).collect::<Vec<_>>()
+        };
+        let owner = |difference| vec![("owner".to_owned(), Some("b".to_owned()), difference)];
+        for (event, expected) in [
+            (Event::Init, vec![]),
+            (Event::InitApply(object("1", "x")), owner(Difference::More)),
+            (Event::InitDone, vec![]),
+            (Event::Apply(object("2", "x")), owner(Difference::Nothing)),
+            (Event::Apply(object("3", "y")), owner(Difference::More)),
+            // The list is read again after the watch was out, and has the change that was missed.
+            (Event::Init, vec![]),
+            (Event::InitApply(object("4", "z")), owner(Difference::More)),
+            (Event::InitDone, vec![]),
+            (Event::Delete(object("5", "z")), owner(Difference::More)),
+            (Event::Apply(object("6", "z")), owner(Difference::More)),
+        ] {
+            assert_eq!(called(event.clone()), expected, "{event:?}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A store of objects of any type from a watch: it trims them, and reports each one that has changed.
+//! A store of objects of any type from a watch: it trims them, and reports each one that has changed, and how much.
 //!
 //! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that was deleted while
 //! there was no watch is missed when the list is read again.
@@ -18,10 +18,17 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+use super::paced::Difference;
 use crate::runtime::clock;
 
 /// What is on it, by namespace and name.
 type Objects<Object> = HashMap<String, HashMap<String, Arc<Object>>>;
+
+/// An object that has come, gone or changed, as it was or as it is.
+type Changed<Object> = (Arc<Object>, Difference);
+
+/// How the first object differs from the second one, which it is from now on.
+type Compare<Object> = fn(&Object, &Object) -> Difference;
 
 /// The objects. Clones share them.
 pub struct DiffingStore<Object> {
@@ -49,26 +56,26 @@ where
     Object: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     /// A store of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
-    /// kept while that stream is polled. `trim` takes out what no controller reads, `same` says whether what is left is
-    /// as before, and `group` by what objects are looked for together.
+    /// kept while that stream is polled. `trim` takes out what no controller reads, `compare` says how what is left differs
+    /// from what was before, and `group` by what objects are looked for together.
     pub fn watch(
         api: Api<Object>,
         trim: fn(&mut Object),
-        same: fn(&Object, &Object) -> bool,
+        compare: Compare<Object>,
         group: fn(&Object) -> Option<&str>,
-    ) -> (Self, BoxStream<'static, Arc<Object>>) {
+    ) -> (Self, BoxStream<'static, Changed<Object>>) {
         let resource = api.resource_url().to_owned();
         let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
-        Self::of_events(resource, events, same, group)
+        Self::of_events(resource, events, compare, group)
     }
 
     /// The same of the events of a watch of `resource`.
     pub(crate) fn of_events(
         resource: String,
         events: impl Stream<Item = Result<Event<Object>, watcher::Error>> + Send + 'static,
-        same: fn(&Object, &Object) -> bool,
+        compare: Compare<Object>,
         group: fn(&Object) -> Option<&str>,
-    ) -> (Self, BoxStream<'static, Arc<Object>>) {
+    ) -> (Self, BoxStream<'static, Changed<Object>>) {
         let state = Arc::new(Mutex::new(State::new(group)));
         let store = Self { state, filled: Arc::new(watch::Sender::new(false)) };
         let kept = store.clone();
@@ -81,7 +88,7 @@ where
                     if outage.ends() && goes_on {
                         kept.filled.send_replace(true);
                     }
-                    kept.on_event(event, same)
+                    kept.on_event(event, compare)
                 }
                 Err(error) => {
                     let now = clock::instant();
@@ -101,7 +108,7 @@ where
         (store, changes.boxed())
     }
 
-    fn on_event(&self, event: Event<Object>, same: fn(&Object, &Object) -> bool) -> Vec<Arc<Object>> {
+    fn on_event(&self, event: Event<Object>, compare: Compare<Object>) -> Vec<Changed<Object>> {
         let mut state = self.lock();
         match event {
             Event::Init => {
@@ -110,18 +117,19 @@ where
             }
             Event::InitApply(object) => {
                 state.listed.insert(key(&object));
-                state.put(object, same)
+                state.put(object, compare)
             }
             Event::InitDone => {
                 let gone = state.sweep();
                 drop(state);
                 self.filled.send_replace(true);
-                gone
+                gone.into_iter().map(|object| (object, Difference::More)).collect()
             }
-            Event::Apply(object) => state.put(object, same),
+            Event::Apply(object) => state.put(object, compare),
             Event::Delete(object) => {
                 let (namespace, name) = key(&object);
-                state.take(&namespace, &name).into_iter().collect()
+                let gone = state.take(&namespace, &name).into_iter();
+                gone.map(|object| (object, Difference::More)).collect()
             }
         }
     }
@@ -213,7 +221,7 @@ impl<Object: Resource> State<Object> {
         Some(object)
     }
 
-    fn put(&mut self, object: Object, same: fn(&Object, &Object) -> bool) -> Vec<Arc<Object>> {
+    fn put(&mut self, object: Object, compare: Compare<Object>) -> Vec<Changed<Object>> {
         let (namespace, name) = key(&object);
         let before = self.take(&namespace, &name);
         let object = Arc::new(object);
@@ -222,10 +230,13 @@ impl<Object: Resource> State<Object> {
             group.insert(name.clone(), Arc::clone(&object));
         }
         self.objects.entry(namespace).or_default().insert(name, Arc::clone(&object));
-        match before {
-            Some(before) if same(&before, &object) => Vec::new(),
-            before => before.into_iter().chain([object]).collect(),
-        }
+        let difference = before.as_ref().map_or(Difference::More, |before| compare(before, &object));
+        let changed: Vec<_> = match difference {
+            Difference::Nothing => Vec::new(),
+            Difference::Numbers => vec![object],
+            Difference::More => before.into_iter().chain([object]).collect(),
+        };
+        changed.into_iter().map(|object| (object, difference)).collect()
     }
 
     /// Takes away what is not in the list.
@@ -258,6 +269,10 @@ mod tests {
 
     use super::*;
 
+    fn compared(one: &ConfigMap, other: &ConfigMap) -> Difference {
+        Difference::unless(one == other)
+    }
+
     #[test]
     fn a_watch_that_fails_for_more_than_a_minute_is_out_until_it_tells_something() {
         let start = clock::instant();
@@ -275,7 +290,7 @@ mod tests {
     async fn what_is_kept_is_of_an_earlier_time_where_the_watch_has_failed_for_more_than_a_minute() {
         let (sender, events) = mpsc::unbounded();
         let (store, mut changes) =
-            DiffingStore::of_events("configmaps".to_owned(), events, |one, other| one == other, |_| None);
+            DiffingStore::of_events("configmaps".to_owned(), events, compared, |_| None);
         let named = |name: &str| ConfigMap {
             metadata: serde_json::from_value(json!({"name": name, "namespace": "a"})).unwrap(),
             ..ConfigMap::default()
@@ -320,7 +335,7 @@ mod tests {
             let object = json!({"metadata": metadata, "data": {group: ""}});
             serde_json::from_value::<ConfigMap>(object).unwrap()
         };
-        let on_event = |event: Event<ConfigMap>| store.on_event(event, |one, other| one == other).len();
+        let on_event = |event: Event<ConfigMap>| store.on_event(event, compared).len();
         for number in 0..1_000 {
             on_event(Event::Apply(object(&format!("one-{number}"), &format!("group-{number}"))));
         }

@@ -29,6 +29,7 @@ pub mod manifest;
 pub mod metrics;
 pub mod object_metrics;
 pub mod outcome;
+pub mod paced;
 pub mod problems;
 pub mod rbac;
 pub mod reconcile;

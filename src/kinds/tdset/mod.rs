@@ -50,6 +50,7 @@ use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::fail_points::FailPoints;
 use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
+use crate::controllers::paced::Difference;
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
@@ -117,13 +118,18 @@ impl Reconciler for Operator {
     }
 
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
-        let (deployments, of_deployments) = Cache::watch(&client, realm, FoundDeployment::trim);
-        let (services, of_services) =
-            Cache::watch(&client, realm, |one: &mut Service| one.metadata.managed_fields = None);
+        let (deployments, of_deployments) =
+            Cache::watch(&client, realm, FoundDeployment::trim, FoundDeployment::difference);
+        let (services, of_services) = Cache::watch(
+            &client,
+            realm,
+            |one: &mut Service| one.metadata.managed_fields = None,
+            |one, other| Difference::unless(one == other),
+        );
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
             trim_autoscaler,
-            is_same_autoscaler,
+            |one, other| Difference::unless(is_same_autoscaler(one, other)),
             name_of_scaled,
         );
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
@@ -131,7 +137,7 @@ impl Reconciler for Operator {
         let (called, of_due_queue) = mpsc::unbounded();
         let claims = Arc::new(TargetOwnership::new(told));
         let subjects =
-            stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
+            stream::select(of_targets, of_autoscalers.flat_map(|(one, _)| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
             writer: ApiWriter::new(client.clone(), MANAGER),

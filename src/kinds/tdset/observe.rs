@@ -314,6 +314,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::controllers::paced::Difference;
     use crate::kinds::tdset::name_of_scaled;
 
     #[tokio::test(start_paused = true)]
@@ -321,8 +322,9 @@ mod tests {
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let client = Client::try_from(config).unwrap();
         let (sender, events) = mpsc::unbounded();
+        let compare = |one: &_, other: &_| Difference::unless(one == other);
         let (store, mut changes) =
-            DiffingStore::of_events("hpas".to_owned(), events, |one, other| one == other, name_of_scaled);
+            DiffingStore::of_events("hpas".to_owned(), events, compare, name_of_scaled);
         let mut send = |event| {
             sender.unbounded_send(event).unwrap();
             while changes.next().now_or_never().flatten().is_some() {}

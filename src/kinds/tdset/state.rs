@@ -186,7 +186,7 @@ pub(super) fn number(version: Option<&str>) -> Option<u128> {
 }
 
 /// A status without its numbers: those of the workload, and the messages and times of its conditions.
-fn words(status: &TDSetStatus) -> TDSetStatus {
+pub(super) fn words(status: &TDSetStatus) -> TDSetStatus {
     let mut status = status.clone();
     (status.replicas, status.ready_replicas) = (None, None);
     for condition in status.conditions.iter_mut().flatten() {

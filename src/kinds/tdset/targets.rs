@@ -26,6 +26,7 @@ use super::observation::{self, Blocker, Controller, FoundMetadata, ObjectKey, Sc
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
+use crate::controllers::paced::{self, Difference, paced};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::status::Reason;
@@ -48,7 +49,7 @@ pub struct Targets {
     /// The resources of kinds that can be scaled.
     kinds: Mutex<HashMap<(String, String), ApiResource>>,
     watched: Mutex<HashMap<ApiResource, Watched>>,
-    begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
+    begun: UnboundedSender<BoxStream<'static, (ObjectKey, Difference)>>,
     /// What was read last, for each object that asks.
     scales: StateStore<Option<Read>>,
     /// The same of ScaledObjects.
@@ -126,7 +127,7 @@ impl Targets {
     /// Reads through `client`, and the objects that have changed of those that are watched.
     #[must_use]
     pub fn new(client: Client, realm: WatchScope) -> (Self, BoxStream<'static, ObjectKey>) {
-        let (begun, watches) = mpsc::unbounded::<BoxStream<'static, ObjectKey>>();
+        let (begun, watches) = mpsc::unbounded();
         let targets = Self {
             client,
             realm,
@@ -136,7 +137,7 @@ impl Targets {
             scales: StateStore::default(),
             scaled_objects: StateStore::default(),
         };
-        (targets, watches.flatten_unordered(None).boxed())
+        (targets, paced(watches.flatten_unordered(None), paced::PAUSE))
     }
 
     /// A reconciliation of the object of that uid begins.
@@ -182,12 +183,11 @@ impl Targets {
             WatchScope::All => Api::all_with(self.client.clone(), resource),
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
-        let same =
-            |one: &FoundMetadata, other: &FoundMetadata| one.resource_version() == other.resource_version();
-        let (objects, changes) = DiffingStore::watch(api, trim, same, |_| None);
+        let (objects, changes) = DiffingStore::watch(api, trim, FoundMetadata::difference, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
-        let (subjects, end) = abortable(changes.map(move |object| {
-            ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
+        let (subjects, end) = abortable(changes.map(move |(object, difference)| {
+            let namespace = object.namespace().unwrap_or_default();
+            (ObjectKey::new(&group, &kind, &namespace, &object.name_any()), difference)
         }));
         let _no_receiver = self.begun.unbounded_send(subjects.boxed());
         let askers = HashMap::from([(Uid::from(uid), true)]);

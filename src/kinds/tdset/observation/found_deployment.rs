@@ -16,7 +16,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::found_metadata;
+use super::found_metadata::{self, is_same_metadata};
+use crate::controllers::paced::Difference;
 
 /// A Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -57,6 +58,43 @@ impl FoundDeployment {
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.status.conditions.iter().flatten().any(has_given_up)
+    }
+
+    /// How much the Deployment differs from what it was `before`.
+    #[must_use]
+    pub fn difference(before: &Self, after: &Self) -> Difference {
+        let is_same_but_for_status = before.spec == after.spec
+            && before.marks == after.marks
+            && is_same_metadata(&before.metadata, &after.metadata);
+        if !is_same_but_for_status || before.words() != after.words() {
+            Difference::More
+        } else if before.numbers() != after.numbers() {
+            Difference::Numbers
+        } else {
+            Difference::Nothing
+        }
+    }
+
+    /// How many replicas there are, are ready, are of the current template, and are available.
+    #[must_use]
+    pub fn numbers(&self) -> [i32; 4] {
+        let DeploymentStatus { replicas, ready_replicas, updated_replicas, available_replicas, .. } =
+            &self.status;
+        [replicas, ready_replicas, updated_replicas, available_replicas].map(|number| number.unwrap_or(0))
+    }
+
+    /// What the conditions of its TDSet say of its status, beside numbers.
+    fn words(&self) -> [bool; 4] {
+        let (count, [has, ready, updated, available]) = (self.replicas(), self.numbers());
+        let rolls = !self.is_seen() || has != count || updated < has;
+        let lacks = !rolls && available < count;
+        [self.is_seen() && ready >= count, rolls, lacks, lacks && self.is_stuck()]
+    }
+
+    /// Whether the status speaks of the spec as it is now.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        self.status.observed_generation >= self.metadata.generation
     }
 
     /// Whether the two have the same labels and annotations.

@@ -12,6 +12,7 @@ use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 
 use super::field_owner::{FoundEntry, trimmed};
+use crate::controllers::paced::Difference;
 
 /// An object of any type, of which only the metadata is read.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -58,6 +59,28 @@ pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
         managed_fields: found.managed_fields.map(trimmed),
         ..ObjectMeta::default()
     })
+}
+
+impl FoundMetadata {
+    /// How much the object differs from what it was `before`: where its generation is the same, in no more than its status,
+    /// which tells how many replicas there are.
+    #[must_use]
+    pub fn difference(before: &Self, after: &Self) -> Difference {
+        let (before, after) = (&before.metadata, &after.metadata);
+        if before.resource_version == after.resource_version {
+            Difference::Nothing
+        } else if after.generation.is_some() && is_same_metadata(before, after) {
+            Difference::Numbers
+        } else {
+            Difference::More
+        }
+    }
+}
+
+/// Whether metadata differ in nothing but the resource version.
+pub(super) fn is_same_metadata(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let unversioned = |metadata: &ObjectMeta| ObjectMeta { resource_version: None, ..metadata.clone() };
+    unversioned(one) == unversioned(other)
 }
 
 impl Resource for FoundMetadata {
@@ -149,5 +172,33 @@ mod tests {
         ];
         let expected = expected.map(|(manager, paths)| (manager.to_owned(), paths.map(Into::into)));
         assert_eq!(kept(fields), expected);
+    }
+    #[test]
+    fn a_change_of_the_status_alone_is_one_of_numbers_where_that_is_known() {
+        let found = |metadata: serde_json::Value| -> FoundMetadata {
+            serde_json::from_value(json!({"metadata": metadata})).unwrap()
+        };
+        let with = |field: &str, value: serde_json::Value| {
+            let mut metadata = json!({"name": "web", "generation": 3, "resourceVersion": "8"});
+            metadata[field] = value;
+            found(metadata)
+        };
+        let before = with("resourceVersion", json!("7"));
+        let entry = json!([{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]);
+        let owner = json!([{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": true}]);
+        for (after, difference) in [
+            (with("resourceVersion", json!("7")), Difference::Nothing),
+            (with("resourceVersion", json!("9")), Difference::Numbers),
+            (with("generation", json!(4)), Difference::More),
+            (with("uid", json!("u")), Difference::More),
+            (with("managedFields", entry), Difference::More),
+            (with("ownerReferences", owner), Difference::More),
+            (with("deletionTimestamp", json!("2026-01-01T00:00:00Z")), Difference::More),
+        ] {
+            assert_eq!(FoundMetadata::difference(&before, &after), difference, "{after:?}");
+        }
+        // A ConfigMap has no generation: what has changed may be all of it.
+        let days = |version: &str| found(json!({"name": "days", "resourceVersion": version}));
+        assert_eq!(FoundMetadata::difference(&days("7"), &days("8")), Difference::More);
     }
 }

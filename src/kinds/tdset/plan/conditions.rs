@@ -30,8 +30,8 @@ impl Crew {
             return Some(Self { count, good, seen: good <= count, word: "there" });
         }
         let deployment = view.deployment.ours()?;
-        let ready = deployment.status.ready_replicas.unwrap_or(0);
-        Some(Self { count: deployment.replicas(), good: ready, seen: is_seen(deployment), word: "ready" })
+        let [_, ready, ..] = deployment.numbers();
+        Some(Self { count: deployment.replicas(), good: ready, seen: deployment.is_seen(), word: "ready" })
     }
 }
 
@@ -150,12 +150,10 @@ fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
 /// Whether a Deployment that was made moves.
 fn rolling(view: &ScheduleState, deployment: &FoundDeployment) -> Statement {
     let about = ConditionType::Progressing;
-    let status = &deployment.status;
-    let (count, has) = (deployment.replicas(), status.replicas.unwrap_or(0));
-    let updated = status.updated_replicas.unwrap_or(0);
-    let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
+    let (count, [has, _, updated, available]) = (deployment.replicas(), deployment.numbers());
+    let unavailable = count.saturating_sub(available);
     let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
-    if moves || !is_seen(deployment) || has != count || updated < has {
+    if moves || !deployment.is_seen() || has != count || updated < has {
         let message = format!("{updated} of {count} replicas are of the current template, {has} in all");
         about.is(true, Reason::RollingOut, message)
     } else if unavailable > 0 {
@@ -242,9 +240,4 @@ fn taken(view: &ScheduleState) -> Option<String> {
     let name = view.spec.name();
     let message = format!("{} {name} exists and is not controlled by this object", kinds.join(" and "));
     (!kinds.is_empty()).then_some(message)
-}
-
-/// Whether the Deployment's status speaks of its spec as it is now.
-fn is_seen(deployment: &FoundDeployment) -> bool {
-    deployment.status.observed_generation >= deployment.metadata.generation
 }

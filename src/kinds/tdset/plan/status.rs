@@ -66,9 +66,10 @@ fn workload(view: &ScheduleState) -> Workload {
         return Workload { replicas: Some(scaled.has()), ready: None, selector };
     }
     let Some(deployment) = view.deployment.ours() else { return Workload::default() };
+    let [replicas, ready, ..] = deployment.numbers();
     Workload {
-        replicas: Some(deployment.status.replicas.unwrap_or(0)),
-        ready: Some(deployment.status.ready_replicas.unwrap_or(0)),
+        replicas: Some(replicas),
+        ready: Some(ready),
         selector: Some(names::selector_text(view.spec.name())),
     }
 }

@@ -22,6 +22,7 @@ mod contests;
 mod kept;
 mod lent;
 mod made;
+mod paced;
 mod refusals;
 mod scaled_objects;
 pub(in crate::kinds) mod situations;
