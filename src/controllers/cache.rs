@@ -11,6 +11,7 @@ use std::sync::Arc;
 use futures::stream::{BoxStream, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::WatchStreamExt as _;
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
@@ -59,13 +60,13 @@ where
         let labelled = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
         let events = watcher(realm.api::<Child>(client.clone()), labelled).default_backoff().modify(trim);
         let changes = events.flat_map(move |event| {
-            let event = event.inspect_err(|error| {
-                warn!(resource = %Child::plural(&()), %error, "failed to watch");
-            });
-            let changes = event.as_ref().map_or_else(|_| Vec::new(), |event| changes(&known, event, compare));
-            if let Ok(event) = &event {
-                writer.apply_watcher_event(event);
-            }
+            let changes = match event {
+                Ok(event) => changes(&known, &mut writer, &event, compare),
+                Err(error) => {
+                    warn!(resource = %Child::plural(&()), %error, "failed to watch");
+                    Vec::new()
+                }
+            };
             futures::stream::iter(changes)
         });
         (Self { client: client.clone(), store, trim }, paced(changes, paced::PAUSE))
@@ -103,9 +104,10 @@ where
     }
 }
 
-/// The owners of what is otherwise after the event than it is known, and how much.
+/// Takes in an event: the owners of what is otherwise after it than it was known, and how much.
 fn changes<Child, Owner>(
     known: &Store<Child>,
+    writer: &mut Writer<Child>,
     event: &Event<Child>,
     compare: fn(&Child, &Child) -> Difference,
 ) -> Vec<(ObjectRef<Owner>, Difference)>
@@ -114,15 +116,25 @@ where
     Owner: Resource<DynamicType = ()>,
 {
     let with = |child: &Child, difference| owners_of(child).into_iter().map(move |owner| (owner, difference));
-    match event {
-        Event::Init | Event::InitDone => Vec::new(),
+    let mut before = Vec::new();
+    let mut changes: Vec<_> = match event {
+        Event::Init => Vec::new(),
+        Event::InitDone => {
+            before = known.state();
+            Vec::new()
+        }
         Event::Delete(child) => with(child, Difference::More).collect(),
         Event::Apply(child) | Event::InitApply(child) => {
             let before = known.get(&ObjectRef::from_obj(child));
             let difference = before.as_ref().map_or(Difference::More, |before| compare(before, child));
             with(child, difference).collect()
         }
-    }
+    };
+    writer.apply_watcher_event(event);
+    // What was deleted while there was no watch has no event of its own.
+    let gone = before.iter().filter(|child| known.get(&ObjectRef::from_obj(child.as_ref())).is_none());
+    changes.extend(gone.flat_map(|child| with(child, Difference::More)));
+    changes
 }
 
 fn owners_of<Child, Owner>(child: &Child) -> Vec<ObjectRef<Owner>>
@@ -151,9 +163,9 @@ mod tests {
                 json!({"name": "a", "namespace": "b", "resourceVersion": version, "ownerReferences": owner});
             serde_json::from_value(json!({"metadata": metadata, "data": {"days": days}})).unwrap()
         };
-        let mut called = |event: Event<ConfigMap>| {
-            let changes = changes(&store, &event, |one, other| Difference::unless(one.data == other.data));
-            writer.apply_watcher_event(&event);
+        let mut called = |event: &Event<ConfigMap>| {
+            let compare = |one: &ConfigMap, other: &ConfigMap| Difference::unless(one.data == other.data);
+            let changes = changes(&store, &mut writer, event, compare);
             let named =
                 |(owner, difference): (ObjectRef<ConfigMap>, _)| (owner.name, owner.namespace, difference);
             changes.into_iter().map(named).collect::<Vec<_>>()
@@ -171,8 +183,13 @@ mod tests {
             (Event::InitDone, vec![]),
             (Event::Delete(object("5", "z")), owner(Difference::More)),
             (Event::Apply(object("6", "z")), owner(Difference::More)),
+            // It was deleted while the watch was out.
+            (Event::Init, vec![]),
+            (Event::InitDone, owner(Difference::More)),
+            (Event::Init, vec![]),
+            (Event::InitDone, vec![]),
         ] {
-            assert_eq!(called(event.clone()), expected, "{event:?}");
+            assert_eq!(called(&event), expected, "{event:?}");
         }
     }
 }
