@@ -35,7 +35,7 @@ fn ordinal(place: usize) -> Ordinal {
 
 /// What an operator has read of a member, with what that says of itself now. No alarm is armed, which would be one of
 /// its errors.
-fn heard(seen: MemberStatus, now: &Status) -> MemberStatus {
+fn heard(seen: &MemberStatus, now: &Status) -> MemberStatus {
     MemberStatus {
         cluster_id: ClusterId(now.header.cluster_id),
         member_id: MemberId(now.header.member_id),
@@ -44,7 +44,7 @@ fn heard(seen: MemberStatus, now: &Status) -> MemberStatus {
         has_errors: !now.errors.is_empty(),
         raft_index: now.raft_index,
         raft_applied_index: now.raft_applied_index,
-        ..seen
+        ..seen.clone()
     }
 }
 
@@ -53,8 +53,7 @@ async fn look(cluster: &Cluster, seen: &mut Observation, asked: usize) {
     for place in ALL {
         let now = cluster.status(place).await;
         let known = seen.statuses.get_mut(&ordinal(place)).unwrap();
-        let status = known.known().unwrap().clone();
-        *known = Fact::Known(heard(status, &now));
+        *known = Fact::Known(heard(known.known().unwrap(), &now));
     }
     let list = cluster.client(asked).members().await.unwrap();
     let place = |urls: &[String]| ALL.into_iter().find(|place| urls == [cluster.bed.peer_url(*place)]);

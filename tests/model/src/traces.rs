@@ -225,3 +225,49 @@ fn no_member_gives_space_back_beside_one_that_is_down() {
     let waits = Err(Impassable::Idle(way.len(), Pass(0)));
     assert_eq!(slice.walk(&[&way[..], &[Pass(0)]].concat()), waits);
 }
+
+/// A member has lost its claim and its entry: the ConfigMap is deleted while its claim goes, at any time of what follows.
+#[test]
+fn a_member_whose_claim_and_entry_are_lost_is_replaced() {
+    for passes in 0..4 {
+        let way = [&[Action::DeleteClaim(Ordinal(0))][..], &turns(passes), &[Action::LoseConfig]].concat();
+        slices::claims_and_config().holds_after(&way);
+    }
+}
+
+/// The API server takes a template that it has refused: pods are of the earlier one, and no change is recorded.
+#[test]
+fn a_template_that_is_taken_late_is_rolled_out() {
+    let way = [&[Edit, Edit][..], &turns(1), &[Edit, Edit, Edit]].concat();
+    slices::refused_template().holds_after(&way);
+}
+
+/// The pod of a member that is down is recreated for another template before the data of the others were compared, and
+/// comes back.
+#[test]
+fn data_are_compared_although_a_member_that_was_down_comes_back_of_another_template() {
+    for passes in 0..3 {
+        let way = [&[Action::Kill(Ordinal(2)), Edit][..], &turns(passes)].concat();
+        slices::comparison().holds_after(&way);
+    }
+}
+
+/// A member hears no other one, and answers the operator.
+#[test]
+fn clients_are_not_led_to_a_member_that_is_cut_off() {
+    slices::cut_off().holds_after(&[Action::CutOff(Ordinal(1)), Tick, Pass(0), Step(0)]);
+}
+
+/// The claim of the first member may not grow, and those of the others do.
+#[test]
+fn a_claim_that_may_not_grow_holds_up_no_other() {
+    slices::refused_volume().holds_after(&[&[Edit, Edit][..], &turns(2)].concat());
+}
+
+/// The members may have logged what 3.7 cannot read since the snapshot that they saved, while they were to run 3.5.
+#[test]
+fn a_snapshot_from_before_a_downgrade_that_was_called_off_lets_no_member_run_the_next_minor() {
+    let down = [&[Edit][..], &turns(2), &[Action::Agree], &turns(4), &[Node(Ordinal(1), Start)]].concat();
+    let up = [&[Edit][..], &turns(3), &[Tick], &turns(2), &[Pass(0), Edit]].concat();
+    slices::down_and_up().holds_after(&[down, up].concat());
+}
