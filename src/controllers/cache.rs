@@ -18,9 +18,10 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
+use super::difference::Difference;
 use super::manifest::Place;
 use super::outcome::Error;
-use super::paced::{self, Difference, paced};
+use super::paced::{self, paced};
 use super::scope::WatchScope;
 use crate::runtime::call::{self, call};
 

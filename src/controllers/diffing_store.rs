@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::paced::Difference;
+use super::difference::Difference;
 use crate::runtime::clock;
 
 /// What is on it, by namespace and name.

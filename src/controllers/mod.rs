@@ -21,6 +21,7 @@
 pub mod action;
 pub mod api_write;
 pub mod cache;
+pub mod difference;
 pub mod diffing_store;
 pub mod execution;
 pub mod fail_points;

@@ -11,30 +11,12 @@ use std::time::Duration;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use tokio::time::Instant;
 
+use super::difference::Difference;
 use crate::runtime::clock;
 
 /// Least time between two calls for numbers. A status that differs in numbers is written every two seconds at most, and a
 /// reconciliation that comes sooner only puts it off.
 pub const PAUSE: Duration = Duration::from_millis(2_500);
-
-/// How an object differs from what it was, as far as a reconciliation looks at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Difference {
-    /// In nothing.
-    Nothing,
-    /// In numbers that are only shown.
-    Numbers,
-    /// In more than that.
-    More,
-}
-
-impl Difference {
-    /// It differs, unless it is the same.
-    #[must_use]
-    pub const fn unless(is_same: bool) -> Self {
-        if is_same { Self::Nothing } else { Self::More }
-    }
-}
 
 /// Calls the objects that have changed.
 pub fn paced<Key>(

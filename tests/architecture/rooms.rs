@@ -25,6 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("controllers", &["api", "rbac", "runtime"]),
     ("controllers/manifest", &["api"]),
     ("controllers/action", &["controllers"]),
+    ("controllers/difference", &[]),
     ("kinds", &["api", "kinds/KIND/api"]),
     ("kinds/KIND", &["api", "certs", "controllers", "rbac", "runtime"]),
     ("kinds/KIND/api", &["api"]),
@@ -40,6 +41,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "api",
             "controllers/action",
+            "controllers/difference",
             "controllers/manifest",
             "kinds/KIND/agent",
             "kinds/KIND/api",

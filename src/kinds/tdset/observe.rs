@@ -314,7 +314,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::controllers::paced::Difference;
+    use crate::controllers::difference::Difference;
     use crate::kinds::tdset::name_of_scaled;
 
     #[tokio::test(start_paused = true)]

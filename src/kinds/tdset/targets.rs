@@ -23,10 +23,11 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
 use super::observation::{self, Blocker, Controller, FoundMetadata, ObjectKey, Scaled, Writer};
+use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
-use crate::controllers::paced::{self, Difference, paced};
+use crate::controllers::paced::{self, paced};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::status::Reason;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::found_metadata::{self, is_same_metadata};
-use crate::controllers::paced::Difference;
+use crate::controllers::difference::Difference;
 
 /// A Deployment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -12,7 +12,7 @@ use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 
 use super::field_owner::{FoundEntry, trimmed};
-use crate::controllers::paced::Difference;
+use crate::controllers::difference::Difference;
 
 /// An object of any type, of which only the metadata is read.
 #[derive(Clone, Debug, Default, Deserialize)]

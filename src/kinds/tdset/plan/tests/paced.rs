@@ -1,7 +1,7 @@
 //! Which changes of a Deployment's status a TDSet has to be called for.
 
 use super::*;
-use crate::controllers::paced::Difference;
+use crate::controllers::difference::Difference;
 use crate::kinds::tdset::state::words;
 
 /// The Deployment of the shop at these numbers.
