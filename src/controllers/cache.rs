@@ -8,17 +8,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use futures::stream::{BoxStream, StreamExt as _};
+use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::reflector::store::Writer;
-use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use tracing::warn;
 
 use super::difference::Difference;
+use super::diffing_store::{Changed, DiffingStore};
 use super::manifest::Place;
 use super::outcome::Error;
 use super::paced::{self, paced};
@@ -31,7 +29,7 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "gatehouse
 /// Objects of one type that carry [`MANAGED_BY`].
 pub struct Cache<Child: Resource<DynamicType = ()> + 'static> {
     client: Client,
-    store: Store<Child>,
+    store: DiffingStore<Child>,
     trim: fn(&mut Child),
 }
 
@@ -56,32 +54,21 @@ where
     where
         Owner: Resource<DynamicType = ()> + 'static,
     {
-        let (store, mut writer) = reflector::store();
-        let known = store.clone();
         let labelled = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
-        let events = watcher(realm.api::<Child>(client.clone()), labelled).default_backoff().modify(trim);
-        let changes = events.flat_map(move |event| {
-            let changes = match event {
-                Ok(event) => changes(&known, &mut writer, &event, compare),
-                Err(error) => {
-                    warn!(resource = %Child::plural(&()), %error, "failed to watch");
-                    Vec::new()
-                }
-            };
-            futures::stream::iter(changes)
-        });
-        (Self { client: client.clone(), store, trim }, paced(changes, paced::PAUSE))
+        let (store, changes) =
+            DiffingStore::watch(realm.api(client.clone()), labelled, trim, compare, |_| None);
+        (Self { client: client.clone(), store, trim }, paced(owners(changes), paced::PAUSE))
     }
 
     /// Waits until the cache has been filled. False when the process is going down.
     pub async fn filled(&self) -> bool {
-        self.store.wait_until_ready().await.is_ok()
+        self.store.filled().await
     }
 
     /// The object, if it is in the cache.
     #[must_use]
     pub fn cached(&self, namespace: &str, name: &str) -> Option<Arc<Child>> {
-        self.store.get(&ObjectRef::new(name).within(namespace))
+        self.store.get(namespace, name)
     }
 
     /// The object, wherever it is.
@@ -105,37 +92,18 @@ where
     }
 }
 
-/// Takes in an event: the owners of what is otherwise after it than it was known, and how much.
-fn changes<Child, Owner>(
-    known: &Store<Child>,
-    writer: &mut Writer<Child>,
-    event: &Event<Child>,
-    compare: fn(&Child, &Child) -> Difference,
-) -> Vec<(ObjectRef<Owner>, Difference)>
+/// The owners of what has changed, and how much.
+fn owners<Child, Owner>(
+    changes: impl Stream<Item = Changed<Child>> + Send + 'static,
+) -> BoxStream<'static, (ObjectRef<Owner>, Difference)>
 where
-    Child: Resource<DynamicType = ()> + Clone + 'static,
-    Owner: Resource<DynamicType = ()>,
+    Child: Resource<DynamicType = ()> + Send + Sync + 'static,
+    Owner: Resource<DynamicType = ()> + 'static,
 {
-    let with = |child: &Child, difference| owners_of(child).into_iter().map(move |owner| (owner, difference));
-    let mut before = Vec::new();
-    let mut changes: Vec<_> = match event {
-        Event::Init => Vec::new(),
-        Event::InitDone => {
-            before = known.state();
-            Vec::new()
-        }
-        Event::Delete(child) => with(child, Difference::More).collect(),
-        Event::Apply(child) | Event::InitApply(child) => {
-            let before = known.get(&ObjectRef::from_obj(child));
-            let difference = before.as_ref().map_or(Difference::More, |before| compare(before, child));
-            with(child, difference).collect()
-        }
+    let owners = |(child, difference): Changed<Child>| {
+        stream::iter(owners_of(&*child).into_iter().map(move |owner| (owner, difference)))
     };
-    writer.apply_watcher_event(event);
-    // What was deleted while there was no watch has no event of its own.
-    let gone = before.iter().filter(|child| known.get(&ObjectRef::from_obj(child.as_ref())).is_none());
-    changes.extend(gone.flat_map(|child| with(child, Difference::More)));
-    changes
+    changes.flat_map(owners).boxed()
 }
 
 fn owners_of<Child, Owner>(child: &Child) -> Vec<ObjectRef<Owner>>
@@ -150,14 +118,20 @@ where
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+    use futures::channel::mpsc;
     use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::runtime::watcher::Event;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn the_owner_is_called_for_what_differs_from_what_is_known() {
-        let (store, mut writer) = reflector::store();
+        let (sender, events) = mpsc::unbounded();
+        let compare = |one: &ConfigMap, other: &ConfigMap| Difference::unless(one.data == other.data);
+        let (_store, changes) = DiffingStore::of_events("configmaps".to_owned(), events, compare, |_| None);
+        let mut calls = owners::<_, ConfigMap>(changes);
         let object = |version: &str, days: &str| -> ConfigMap {
             let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1", "controller": true}]);
             let metadata =
@@ -165,18 +139,21 @@ mod tests {
             serde_json::from_value(json!({"metadata": metadata, "data": {"days": days}})).unwrap()
         };
         let mut called = |event: &Event<ConfigMap>| {
-            let compare = |one: &ConfigMap, other: &ConfigMap| Difference::unless(one.data == other.data);
-            let changes = changes(&store, &mut writer, event, compare);
+            sender.unbounded_send(Ok(event.clone())).unwrap();
             let named =
                 |(owner, difference): (ObjectRef<ConfigMap>, _)| (owner.name, owner.namespace, difference);
-            changes.into_iter().map(named).collect::<Vec<_>>()
+            let mut called: Vec<_> =
+                std::iter::from_fn(|| calls.next().now_or_never().flatten()).map(named).collect();
+            // As it was and as it is, whose owner is the same.
+            called.dedup();
+            called
         };
         let owner = |difference| vec![("owner".to_owned(), Some("b".to_owned()), difference)];
         for (event, expected) in [
             (Event::Init, vec![]),
             (Event::InitApply(object("1", "x")), owner(Difference::More)),
             (Event::InitDone, vec![]),
-            (Event::Apply(object("2", "x")), owner(Difference::Nothing)),
+            (Event::Apply(object("2", "x")), vec![]),
             (Event::Apply(object("3", "y")), owner(Difference::More)),
             // The list is read again after the watch was out, and has the change that was missed.
             (Event::Init, vec![]),

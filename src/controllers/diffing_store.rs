@@ -25,7 +25,7 @@ use crate::runtime::clock;
 type Objects<Object> = HashMap<String, HashMap<String, Arc<Object>>>;
 
 /// An object that has come, gone or changed, as it was or as it is.
-type Changed<Object> = (Arc<Object>, Difference);
+pub type Changed<Object> = (Arc<Object>, Difference);
 
 /// How the first object differs from the second one, which it is from now on.
 type Compare<Object> = fn(&Object, &Object) -> Difference;
@@ -55,17 +55,18 @@ impl<Object> DiffingStore<Object>
 where
     Object: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// A store of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
+    /// A store of the objects of `api` that `config` selects, and each of them that comes, goes or changes, as it was and as it is; it is
     /// kept while that stream is polled. `trim` takes out what no controller reads, `compare` says how what is left differs
     /// from what was before, and `group` by what objects are looked for together.
     pub fn watch(
         api: Api<Object>,
+        config: watcher::Config,
         trim: fn(&mut Object),
         compare: Compare<Object>,
         group: fn(&Object) -> Option<&str>,
     ) -> (Self, BoxStream<'static, Changed<Object>>) {
         let resource = api.resource_url().to_owned();
-        let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
+        let events = watcher(api, config).default_backoff().modify(trim);
         Self::of_events(resource, events, compare, group)
     }
 

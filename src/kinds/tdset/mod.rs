@@ -37,6 +37,7 @@ use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
 use kube::{Client, Resource as _, ResourceExt as _};
 use tokio::sync::OnceCell;
 
@@ -128,6 +129,7 @@ impl Reconciler for Operator {
         );
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
+            watcher::Config::default(),
             trim_autoscaler,
             |one, other| Difference::unless(is_same_autoscaler(one, other)),
             name_of_scaled,

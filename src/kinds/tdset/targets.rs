@@ -19,6 +19,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
+use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
@@ -184,7 +185,8 @@ impl Targets {
             WatchScope::All => Api::all_with(self.client.clone(), resource),
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
-        let (objects, changes) = DiffingStore::watch(api, trim, FoundMetadata::difference, |_| None);
+        let (objects, changes) =
+            DiffingStore::watch(api, watcher::Config::default(), trim, FoundMetadata::difference, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let (subjects, end) = abortable(changes.map(move |(object, difference)| {
             let namespace = object.namespace().unwrap_or_default();

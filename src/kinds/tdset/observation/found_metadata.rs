@@ -79,8 +79,7 @@ impl FoundMetadata {
 
 /// Whether metadata differ in nothing but the resource version.
 pub(super) fn is_same_metadata(one: &ObjectMeta, other: &ObjectMeta) -> bool {
-    let unversioned = |metadata: &ObjectMeta| ObjectMeta { resource_version: None, ..metadata.clone() };
-    unversioned(one) == unversioned(other)
+    ObjectMeta { resource_version: other.resource_version.clone(), ..one.clone() } == *other
 }
 
 impl Resource for FoundMetadata {
