@@ -13,6 +13,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use tokio::sync::watch;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::runtime::Metrics;
@@ -41,6 +42,7 @@ struct Served {
 #[derive(Clone)]
 pub struct ServedCertificate {
     current: Arc<ArcSwapOption<Served>>,
+    is_there: Arc<watch::Sender<bool>>,
     metrics: Metrics,
 }
 
@@ -48,13 +50,20 @@ impl ServedCertificate {
     /// None yet: handshakes fail until the first [`Self::swap`].
     #[must_use]
     pub fn new(metrics: &Metrics) -> Self {
-        Self { current: Arc::default(), metrics: metrics.clone() }
+        Self { current: Arc::default(), is_there: Arc::default(), metrics: metrics.clone() }
     }
 
     /// The chain and key that the next handshake gets.
     #[must_use]
     pub fn load(&self) -> Option<Arc<CertifiedKey>> {
         self.current.load().as_ref().map(|served| Arc::clone(&served.certified))
+    }
+
+    /// Waits for the first [`Self::swap`].
+    pub async fn available(&self) {
+        let mut is_there = self.is_there.subscribe();
+        // The sender is ours, so it lives.
+        let _found = is_there.wait_for(|is_there| *is_there).await;
     }
 
     /// Serves `chain`, leaf first, from the next handshake on.
@@ -75,6 +84,7 @@ impl ServedCertificate {
             .get_or_create(&Which { which: "serving" })
             .set(expiry.as_duration().as_secs_f64());
         self.current.store(Some(Arc::new(Served { certified: Arc::new(certified), expiry })));
+        self.is_there.send_replace(true);
         Ok(())
     }
 

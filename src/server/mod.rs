@@ -29,6 +29,7 @@ mod tls;
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -88,6 +89,7 @@ pub enum Error {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    certificate: ServedCertificate,
     limits: Limits,
     metrics: Metrics,
     phase: watch::Sender<Phase>,
@@ -113,7 +115,7 @@ impl Server {
             config.clients.is_some(),
         );
         let shared = Shared::new(
-            tls::acceptor(config.certificate, config.min_version, config.clients)?,
+            tls::acceptor(config.certificate.clone(), config.min_version, config.clients)?,
             router::router(Arc::new(gate)),
             config.limits,
             config.metrics.clone(),
@@ -122,6 +124,7 @@ impl Server {
         Ok(Self {
             listener,
             address,
+            certificate: config.certificate,
             limits: config.limits,
             metrics: config.metrics,
             phase,
@@ -135,7 +138,11 @@ impl Server {
         self.address
     }
 
-    /// Serves until `drain` resolves, and then until it is drained:
+    /// Serves until `drain` resolves, and then until it is drained. Clients that connect before there is a certificate
+    /// wait for it in the kernel's queue: a replica that starts again is called as long as its Service remembers it, and
+    /// handshakes without a certificate would fail the users' writes.
+    ///
+    /// The drain:
     ///
     /// 1. for [`Limits::drain_delay`] all goes on, but answers of HTTP/1.1 say `Connection: close`;
     /// 2. then nothing is accepted any more and HTTP/2 clients get a GOAWAY; idle connections of HTTP/1.1 stay
@@ -149,6 +156,11 @@ impl Server {
             self.phase.send_replace(Phase::Announcing);
             sleep(self.limits.drain_delay).await;
         };
+        let mut announced = pin!(announced);
+        tokio::select! {
+            () = &mut announced => return,
+            () = self.certificate.available() => {}
+        }
         let serve = |socket, place| open.spawn(connection::serve(Arc::clone(&self.shared), socket, place));
         listener::accept_until(announced, &self.listener, &self.shared.places, &self.metrics, serve).await;
         // Who is already in the kernel's queue would otherwise be reset.

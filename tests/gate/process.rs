@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tokio::net::TcpStream;
 
 use crate::program::{self, Served};
@@ -50,10 +51,16 @@ fn a_wrong_command_line_has_an_exit_code_of_its_own() {
 #[tokio::test]
 async fn without_its_certificate_it_waits_and_says_so() {
     let program = Served::without_certificate();
+    // Who calls already waits too: no write fails since a replica has just started.
+    let socket = TcpStream::connect(program.gate.address).await.unwrap();
+    let mut early = std::pin::pin!(program.authority.secure(socket, &["http/1.1"]));
+    assert!((&mut early).now_or_never().is_none());
     let (status, body) = program.readiness().await;
     assert_eq!(status, 503);
     assert!(body.contains("[-]certificate not ready: no certificate yet"), "{body}");
     program.mount();
+    let answer = Connection(early.await).ask("/validate", &crate::hostile::sound()).await;
+    assert_eq!(answer.status, 200);
     assert!(program.ready().await.contains("[+]certificate ok"));
 }
 
