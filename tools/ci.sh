@@ -53,7 +53,7 @@ stage_build() { build_tests; }
 # What needs both cores, one program after the other.
 stage_pure() {
     local name
-    for name in architecture gatehouse kit testbed generated golden cli tools preview chains replay gate deploy migrations schedules model fuzz; do
+    for name in architecture gatehouse kit testbed generated golden cli tools preview chains replay gate deploy migrations schedules model fuzz random_objects; do
         run_tests "$name"
     done
 }

@@ -1,8 +1,8 @@
 # Sourced by the scripts that run tests: builds all test programs in one call, and runs one of them by its name.
 # shellcheck shell=bash
 
-programs=${CARGO_TARGET_DIR:-$tools/../target}/test-programs.tsv
-readonly programs
+# Where the test programs are listed: beside them, wherever cargo builds by now.
+programs() { printf '%s\n' "${CARGO_TARGET_DIR:-$tools/../target}/test-programs.tsv"; }
 
 # Test programs that have a harness of their own, which says itself what each test took.
 readonly OWN_HARNESS=' api certificates control_plane e2e etcd guard migrate node '
@@ -16,17 +16,17 @@ build_tests() {
     # `cargo test` passes these by, and takes them with nothing beside them alone.
     cargo test --workspace --no-run --message-format json-render-diagnostics "$@" --test e2e --test node >>"$messages"
     sed -n 's/^{"reason":"compiler-artifact".*"manifest_path":"\(.*\)\/Cargo.toml","target":{"kind":\["[a-z]*"\],"crate_types":\["[a-z]*"\],"name":"\([^"]*\)".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\2\t\1\t\3/p' \
-        "$messages" >"$programs"
+        "$messages" >"$(programs)"
     rm -f -- "$messages"
-    [[ -s $programs ]] || fail "cargo named no test program"
+    [[ -s $(programs) ]] || fail "cargo named no test program"
 }
 
 # run_tests NAME [ARGUMENT...]
 run_tests() {
     local name=$1 folder program
     shift
-    IFS=$'\t' read -r _ folder program < <(awk -F'\t' -v name="$name" '$1 == name' "$programs") ||
-        fail "there is no test program $name; $programs has: $(cut -f1 "$programs" | paste -sd' ')"
+    IFS=$'\t' read -r _ folder program < <(awk -F'\t' -v name="$name" '$1 == name' "$(programs)") ||
+        fail "there is no test program $name; $(programs) has: $(cut -f1 "$(programs)" | paste -sd' ')"
     pass_by "$name"
     say "-- $name"
     if [[ $OWN_HARNESS == *" $name "* ]]; then
@@ -42,8 +42,10 @@ pass_by() { printf '%s\n' "$1" >>"${TESTS_RUN:-/dev/null}"; }
 
 # Every test program was run.
 none_is_left_out() {
-    local left
-    left=$(comm -23 <(cut -f1 "$programs" | sort -u) <(sort -u "$TESTS_RUN") | paste -sd' ')
+    local all left
+    all=$(cut -f1 "$(programs)" | sort -u)
+    [[ -n $all ]] || fail "$(programs) lists no test program"
+    left=$(comm -23 <(printf '%s\n' "$all") <(sort -u "$TESTS_RUN") | paste -sd' ')
     [[ -z $left ]] || fail "no stage runs these test programs: $left"
 }
 
