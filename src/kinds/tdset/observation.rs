@@ -97,8 +97,19 @@ pub struct Reverted {
     pub from: i32,
     /// The count that is written in its place.
     pub to: i32,
-    /// Whether it is the upper bound of an autoscaler.
-    pub is_max: bool,
+    /// Where it was found.
+    pub field: CountField,
+}
+
+/// Where a count stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountField {
+    /// The workload itself.
+    Replicas,
+    /// The lower bound of its autoscaler.
+    Min,
+    /// The upper bound of its autoscaler.
+    Max,
 }
 
 /// Another client that takes the count back each time that it is written.

@@ -198,6 +198,7 @@ pub(super) fn words(status: &TDSetStatus) -> TDSetStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tdset::observation::CountField;
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -240,7 +241,8 @@ mod tests {
 
     #[test]
     fn a_count_that_is_taken_back_before_a_transition_was_reported_is_reported_next() {
-        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, is_max: false };
+        let field = CountField::Replicas;
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, field };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
         state.begin(None);
@@ -271,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_reported_once() {
-        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, is_max: false };
+        let field = CountField::Replicas;
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, field };
         let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
         let mut state = ReconcileState::default();
         for (versions, count) in

@@ -171,3 +171,39 @@ impl Bounds {
 pub fn tells_of_none(metric: &MetricSpec) -> bool {
     ["Object", "External"].contains(&metric.type_.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::FieldOwner;
+    use super::*;
+
+    #[test]
+    fn each_bound_has_its_own_writer() {
+        let managed = |min: &str, max: &str| {
+            let entry =
+                |manager: &str, field: &str| json!({"manager": manager, "fieldsV1": {"f:spec": {field: {}}}});
+            json!({"name": "web", "namespace": "default",
+                "managedFields": [entry("of-min", min), entry("of-max", max)]})
+        };
+        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+        let autoscaler = json!({"metadata": managed("f:minReplicas", "f:maxReplicas"),
+            "spec": {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 2}});
+        let scaled_object = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+            "metadata": managed("f:minReplicaCount", "f:maxReplicaCount"),
+            "spec": {"scaleTargetRef": {"name": "web"}, "minReplicaCount": 1, "maxReplicaCount": 2}});
+        let autoscaler: HorizontalPodAutoscaler = serde_json::from_value(autoscaler).unwrap();
+        let scaled_object: DynamicObject = serde_json::from_value(scaled_object).unwrap();
+        let place = Place::of(&autoscaler);
+        for bounds in [Bounds::of(&autoscaler), Bounds::of_scaled_object(&scaled_object, place)] {
+            let by = |manager: &str| Writer::Other(FieldOwner { manager: manager.to_owned(), time: None });
+            assert_eq!(
+                (bounds.writer, bounds.writer_of_max),
+                (by("of-min"), by("of-max")),
+                "{:?}",
+                bounds.kind
+            );
+        }
+    }
+}

@@ -285,6 +285,28 @@ mod tests {
     }
 
     #[test]
+    fn of_two_writers_of_a_bound_the_last_one_counts_and_none_of_the_other_bound() {
+        let entry = |manager: &str, fields: &[&str], second: u32| {
+            let fields: serde_json::Map<_, _> =
+                fields.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+            let time = format!("2026-01-01T00:00:0{second}Z");
+            json!({"manager": manager, "fieldsV1": {"f:spec": fields}, "time": time})
+        };
+        for (min, max) in [("f:minReplicas", "f:maxReplicas"), ("f:minReplicaCount", "f:maxReplicaCount")] {
+            let metadata = metadata(&json!([
+                entry("late", &[min], 2),
+                entry("early", &[min, max], 1),
+                entry("later", &[max], 3),
+                entry("latest", &["f:metrics"], 4),
+            ]));
+            let of = |owner: Option<FieldOwner>| owner.map(|owner| (owner.manager, owner.time));
+            let time = |second: i8| Some(format!("2026-01-01T00:00:0{second}Z").parse().unwrap());
+            assert_eq!(of(other(&metadata)), Some(("late".to_owned(), time(2))), "{min}");
+            assert_eq!(of(other_of_max(&metadata)), Some(("later".to_owned(), time(3))), "{max}");
+        }
+    }
+
+    #[test]
     fn the_count_that_an_object_was_made_with_has_no_owner() {
         let entry = json!({"manager": "kubectl", "fieldsV1": {"f:spec": {"f:replicas": {}}}, "time": "2026-01-01T00:00:01Z"});
         for (made, by) in [("2026-01-01T00:00:01Z", None), ("2026-01-01T00:00:00Z", Some("kubectl"))] {

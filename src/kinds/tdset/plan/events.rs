@@ -10,7 +10,7 @@ use crate::api::condition;
 use crate::controllers::api_write::Note;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{PastTransition, Phase};
-use crate::kinds::tdset::observation::Reverted;
+use crate::kinds::tdset::observation::{CountField, Reverted};
 
 /// Conditions that need a user's attention.
 const TELLING: &[(ConditionType, &str, &[Reason])] = &[
@@ -94,12 +94,14 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
 
 /// `replicas 9 → 2: taken back from kubectl`.
 fn taken_back(view: &ScheduleState, reverted: &Reverted) -> Note {
-    let Reverted { manager, from, to, is_max } = reverted;
+    let Reverted { manager, from, to, field } = reverted;
     let who = manager.as_deref().unwrap_or("another client");
-    let what = match view.counter() {
-        Some(Counter::Bounds(bounds)) if !view.sleeps() => {
-            let (min, max) = bounds.fields();
-            format!("{} of {}", if *is_max { max } else { min }, bounds.shown())
+    let what = match (field, view.counter()) {
+        (CountField::Min, Some(Counter::Bounds(bounds))) => {
+            format!("{} of {}", bounds.fields().0, bounds.shown())
+        }
+        (CountField::Max, Some(Counter::Bounds(bounds))) => {
+            format!("{} of {}", bounds.fields().1, bounds.shown())
         }
         _ => "replicas".to_owned(),
     };

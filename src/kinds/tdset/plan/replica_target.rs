@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::schedule_state::{Counter, ManualCount, ReplicaTarget, ScheduleState};
 use crate::kinds::tdset::api::v1::RampStatus;
-use crate::kinds::tdset::observation::{FieldOwner, Reverted, Writer};
+use crate::kinds::tdset::observation::{CountField, FieldOwner, Reverted, Writer};
 
 /// Where the count of a TDSet ought to be.
 #[must_use]
@@ -44,7 +44,7 @@ fn asleep(view: &ScheduleState) -> ReplicaTarget {
         Some(manual) => ReplicaTarget { manual: Some(manual), ..ReplicaTarget::default() },
         None => ReplicaTarget {
             workload: Some(0),
-            reverted: reverted(view, has, 0, workload.writer()),
+            reverted: reverted(view, &workload, 0),
             ..ReplicaTarget::default()
         },
     }
@@ -68,7 +68,7 @@ fn awake(view: &ScheduleState) -> ReplicaTarget {
         None => ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() },
     };
     let wanted = target.wanted.unwrap_or(scheduled);
-    let reverted = reverted(view, has, wanted, counter.writer()).or_else(|| reverted_max(view, &counter));
+    let reverted = reverted(view, &counter, wanted).or_else(|| reverted_max(view, &counter));
     woken(view, ReplicaTarget { reverted, ..target }, wanted)
 }
 
@@ -95,13 +95,30 @@ fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTar
     {
         return ReplicaTarget { manual: Some(manual), ..target };
     }
-    let reverted = target.reverted.clone().or_else(|| reverted(view, 0, wanted, workload.writer()));
+    let reverted = target.reverted.clone().or_else(|| reverted(view, &workload, wanted));
     ReplicaTarget { workload: Some(wanted), reverted, ..target }
 }
 
-/// The count `has` that another client wrote, if `wanted` takes it back: the timetable asks for nothing else now, and an
-/// edit of something else is no reason to be silent about it.
-fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Option<Reverted> {
+/// The count that another client wrote, if `wanted` takes it back.
+fn reverted(view: &ScheduleState, counter: &Counter, wanted: i32) -> Option<Reverted> {
+    let field = if matches!(counter, Counter::Bounds(_)) { CountField::Min } else { CountField::Replicas };
+    reverted_field(view, field, counter.count(), wanted, counter.writer())
+}
+
+/// The same of the upper bound of an autoscaler.
+fn reverted_max(view: &ScheduleState, counter: &Counter) -> Option<Reverted> {
+    let (Counter::Bounds(bounds), Some(most)) = (counter, view.most()) else { return None };
+    reverted_field(view, CountField::Max, bounds.max(), most, bounds.writer_of_max.clone())
+}
+
+/// The timetable asks for nothing else now, and an edit of something else is no reason to be silent about it.
+fn reverted_field(
+    view: &ScheduleState,
+    field: CountField,
+    has: i32,
+    wanted: i32,
+    writer: Writer,
+) -> Option<Reverted> {
     let is_settled = view.told().is_some() && !view.is_changed() && view.held().is_none();
     if has == wanted || !is_settled {
         return None;
@@ -113,14 +130,7 @@ fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Opti
         Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,
         Writer::Unknown | Writer::Ours => return None,
     };
-    Some(Reverted { manager, from: has, to: wanted, is_max: false })
-}
-
-/// The same of the upper bound of an autoscaler.
-fn reverted_max(view: &ScheduleState, counter: &Counter) -> Option<Reverted> {
-    let (Counter::Bounds(bounds), Some(most)) = (counter, view.most()) else { return None };
-    let reverted = reverted(view, bounds.max(), most, bounds.writer_of_max.clone())?;
-    Some(Reverted { is_max: true, ..reverted })
+    Some(Reverted { manager, from: has, to: wanted, field })
 }
 
 /// Whether the count stands because another client wrote it since the last transition.

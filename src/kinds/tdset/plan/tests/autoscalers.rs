@@ -87,8 +87,10 @@ fn an_upper_bound_that_is_no_longer_asked_for_stays_and_the_lower_one_follows() 
 fn a_declared_ceiling_holds() {
     let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 4}}));
     let mut cluster = beside(OPENING, hpa(1, 10), 5);
+    cluster.pass(&tdset);
+    assert_eq!(bounds(&cluster), (4, 4), "six are scheduled, and no write asks for them");
     let told = rest(&mut cluster, &tdset);
-    assert_eq!(bounds(&cluster), (4, 4), "six are scheduled");
+    assert_eq!(bounds(&cluster), (4, 4));
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
     let expected = ("False".to_owned(), "ReplicasOutOfRange".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
@@ -168,6 +170,42 @@ fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
             count == 4,
             "{policy}"
         );
+    }
+}
+
+#[test]
+fn what_puts_a_workload_to_sleep_by_day_is_taken_back_or_kept() {
+    for (policy, count) in [("Revert", 6), ("KeepUntilNextTransition", 0)] {
+        let mut object = json!(nights());
+        object["spec"]["manualScalePolicy"] = policy.into();
+        let tdset = serde_json::from_value(object).unwrap();
+        let mut cluster = beside(OPENING, hpa(3, 10), 5);
+        rest(&mut cluster, &tdset);
+        let mut cluster = cluster.at("2026-03-02T08:00:00Z");
+        cluster.scale(0, by_kubectl("2026-03-02T08:00:00Z"));
+        let planned = cluster.pass(&tdset);
+        assert_eq!((has(&cluster), bounds(&cluster)), (count, (6, 10)), "{policy}");
+        let told = cluster.pass(&tdset);
+        let manual = condition(&told.status, ConditionType::ManualOverride).0;
+        assert_eq!(manual == "True", count == 0, "{policy}");
+        let Some(reverted) = planned.reverted else {
+            assert_eq!(count, 0, "it is reported");
+            continue;
+        };
+        assert_eq!((reverted.manager.as_deref(), reverted.from, reverted.to), (Some("kubectl"), 0, 6));
+        let note = "ReplicasReverted: replicas 0 → 6: taken back from kubectl";
+        assert!(verbs(&told.report).contains(&note.to_owned()), "{:?}", verbs(&told.report));
+
+        // Against a client that does so again and again, it waits.
+        cluster.scale(0, by_kubectl("2026-03-02T08:00:00Z"));
+        let (until, over) = (at("2026-03-02T08:01:00Z"), at("2026-03-02T08:10:00Z"));
+        cluster.0.contest = Some(Contest { manager: reverted.manager, until, over });
+        let told = cluster.pass(&tdset);
+        assert_eq!((has(&cluster), told.wake), (0, Some(until)));
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");
+        let mut cluster = cluster.at("2026-03-02T08:01:00Z");
+        cluster.pass(&tdset);
+        assert_eq!(has(&cluster), 6);
     }
 }
 

@@ -83,6 +83,25 @@ fn the_count_is_given_back_once() {
 }
 
 #[test]
+fn a_leader_whose_clock_is_behind_does_not_take_back_what_was_given_back() {
+    let mut cluster = inside().at(CLOSING);
+    cluster.pass(&office());
+    let mut told = cluster.clone();
+    told.pass(&office());
+    assert_eq!((has(&cluster), has(&told), told.0.status.replicas_before), (5, 5, None));
+    for (mut cluster, is_told) in [(cluster, false), (told, true)] {
+        // What was carried out is not known to another process.
+        cluster.0.carried = Unreported::default();
+        for seconds in [3, 119] {
+            let now = at(CLOSING) - SignedDuration::from_secs(seconds);
+            let planned = plan(&office(), &cluster.clone().at(&now.to_string()).0);
+            assert_eq!(verbs(&planned.work), [""; 0], "{now}, told: {is_told}");
+            assert_eq!(planned.status.scheduled_replicas, None, "{now}, told: {is_told}");
+        }
+    }
+}
+
+#[test]
 fn a_count_that_is_taken_back_within_a_window_is_not_the_one_that_is_given_back() {
     let mut cluster = inside();
     cluster.scale(9, by_kubectl(OPENING));

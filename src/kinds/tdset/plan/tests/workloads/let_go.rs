@@ -76,6 +76,33 @@ fn a_deletion_leaves_what_another_controller_owns_as_it_is() {
 }
 
 #[test]
+fn a_deletion_leaves_the_count_to_an_autoscaler_that_scales_the_workload() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
+    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.scale(3, Writer::Ours);
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
+    cluster.0.autoscalers = vec!["web".to_owned()];
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge TDSet [] as gatehouse-tdset"]);
+}
+
+#[test]
+fn a_deletion_whose_write_is_refused_says_so() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
+    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let mut cluster = settled(&web(&json!({})), EARLY);
+    let why = "deployments/scale is forbidden: no".to_owned();
+    let refused = RefusedWrite { action: "tdset.write-scale".to_owned(), why: why.clone() };
+    cluster.0.refused = Some(refused);
+    let told = plan(&tdset, &cluster.0);
+    assert_eq!(verbs(&told.work), ["merge Deployment 0 as gatehouse-tdset-count"], "it is tried again");
+    let ready = condition(&told.status, ConditionType::Ready);
+    assert_eq!(ready, ("False".to_owned(), "CountRefused".to_owned(), why));
+}
+
+#[test]
 fn no_count_is_written_while_the_finalizer_is_refused() {
     let reference =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
