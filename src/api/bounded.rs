@@ -224,6 +224,13 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_is_written_is_read_as_the_same() {
+        // 38 digits, of which a fast reader makes one number and, once it is written, another one.
+        let written = tree("-922337203685479999999999999999999975808", Twice::Refused).unwrap().to_string();
+        assert_eq!(tree(&written, Twice::Refused).unwrap().to_string(), written);
+    }
+
+    #[test]
     fn too_many_parts_of_any_shape_end_the_reading() {
         for item in ["0", "{}", "[]", "[0]", r#"{"a":0}"#, "\"\""] {
             let list = |items: usize| format!("[{}{item}]", format!("{item},").repeat(items - 1));
