@@ -42,7 +42,7 @@ struct Served {
 #[derive(Clone)]
 pub struct ServedCertificate {
     current: Arc<ArcSwapOption<Served>>,
-    is_there: Arc<watch::Sender<bool>>,
+    swapped: Arc<watch::Sender<()>>,
     metrics: Metrics,
 }
 
@@ -50,7 +50,7 @@ impl ServedCertificate {
     /// None yet: handshakes fail until the first [`Self::swap`].
     #[must_use]
     pub fn new(metrics: &Metrics) -> Self {
-        Self { current: Arc::default(), is_there: Arc::default(), metrics: metrics.clone() }
+        Self { current: Arc::default(), swapped: Arc::default(), metrics: metrics.clone() }
     }
 
     /// The chain and key that the next handshake gets.
@@ -61,9 +61,9 @@ impl ServedCertificate {
 
     /// Waits for the first [`Self::swap`].
     pub async fn available(&self) {
-        let mut is_there = self.is_there.subscribe();
+        let mut swapped = self.swapped.subscribe();
         // The sender is ours, so it lives.
-        let _found = is_there.wait_for(|is_there| *is_there).await;
+        let _found = swapped.wait_for(|()| self.current.load().is_some()).await;
     }
 
     /// Serves `chain`, leaf first, from the next handshake on.
@@ -84,7 +84,7 @@ impl ServedCertificate {
             .get_or_create(&Which { which: "serving" })
             .set(expiry.as_duration().as_secs_f64());
         self.current.store(Some(Arc::new(Served { certified: Arc::new(certified), expiry })));
-        self.is_there.send_replace(true);
+        self.swapped.send_replace(());
         Ok(())
     }
 

@@ -156,9 +156,8 @@ fn a_day_that_ends_before_it_was_reported_does_not_end_in_silence() {
 fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
     let kubectl = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
     for (policy, count) in [("Revert", 0), ("KeepUntilNextTransition", 4)] {
-        let mut object = json!(nights());
-        object["spec"]["manualScalePolicy"] = policy.into();
-        let tdset = serde_json::from_value(object).unwrap();
+        let tdset =
+            web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0, "manualScalePolicy": policy}));
         let mut cluster = beside(EARLY, hpa(3, 10), 5);
         rest(&mut cluster, &tdset);
         cluster.scale(4, kubectl());
@@ -176,9 +175,8 @@ fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
 #[test]
 fn what_puts_a_workload_to_sleep_by_day_is_taken_back_or_kept() {
     for (policy, count) in [("Revert", 6), ("KeepUntilNextTransition", 0)] {
-        let mut object = json!(nights());
-        object["spec"]["manualScalePolicy"] = policy.into();
-        let tdset = serde_json::from_value(object).unwrap();
+        let tdset =
+            web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0, "manualScalePolicy": policy}));
         let mut cluster = beside(OPENING, hpa(3, 10), 5);
         rest(&mut cluster, &tdset);
         let mut cluster = cluster.at("2026-03-02T08:00:00Z");

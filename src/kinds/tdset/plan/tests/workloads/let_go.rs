@@ -2,11 +2,16 @@
 
 use super::*;
 
+/// One whose workload is left with that count.
+fn left_with(count: i32) -> TDSet {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": count});
+    web(&json!({"target": {"ref": reference}}))
+}
+
 #[test]
 fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
-    let reference =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
-    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut tdset = left_with(4);
     let mut cluster = Cluster::empty(EARLY);
     cluster.scale(2, Writer::Ours);
     let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
@@ -43,9 +48,7 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
 
 #[test]
 fn a_workload_without_its_count_field_is_left_with_the_stated_count() {
-    let reference =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
-    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let tdset = autoscalers::deleted(left_with(0));
     let mut cluster = Cluster::empty(EARLY);
     cluster.0.target = Some(Ok(Scaled { is_unset: true, ..scaled(0, Writer::Ours) }));
     assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
@@ -77,9 +80,7 @@ fn a_deletion_leaves_what_another_controller_owns_as_it_is() {
 
 #[test]
 fn a_deletion_leaves_the_count_to_an_autoscaler_that_scales_the_workload() {
-    let reference =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
-    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let tdset = autoscalers::deleted(left_with(0));
     let mut cluster = Cluster::empty(EARLY);
     cluster.scale(3, Writer::Ours);
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
@@ -89,9 +90,7 @@ fn a_deletion_leaves_the_count_to_an_autoscaler_that_scales_the_workload() {
 
 #[test]
 fn a_deletion_whose_write_is_refused_says_so() {
-    let reference =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
-    let tdset = autoscalers::deleted(web(&json!({"target": {"ref": reference}})));
+    let tdset = autoscalers::deleted(left_with(0));
     let mut cluster = settled(&web(&json!({})), EARLY);
     let why = "deployments/scale is forbidden: no".to_owned();
     let refused = RefusedWrite { action: "tdset.write-scale".to_owned(), why: why.clone() };
@@ -104,9 +103,7 @@ fn a_deletion_whose_write_is_refused_says_so() {
 
 #[test]
 fn no_count_is_written_while_the_finalizer_is_refused() {
-    let reference =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
-    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut tdset = left_with(4);
     let mut cluster = Cluster::empty(EARLY);
     cluster.scale(5, Writer::Ours);
     let told = cluster.refused_pass(&tdset, "tdset.add-finalizer");
