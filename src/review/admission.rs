@@ -215,8 +215,8 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         validation = Validation { errors: Vec::new(), warnings: additions.warnings };
     }
-    // Mostly nothing was added, which is sooner seen than what.
-    let is_other = matches!(mended, Cow::Owned(_)) && *object != *mended;
+    // What is refused is not patched, and mostly nothing was added, which is sooner seen than what.
+    let is_other = validation.accepted() && matches!(mended, Cow::Owned(_)) && *object != *mended;
     let patch = is_other.then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| encoded(&patch));
     Ok(Decision { validation, patch, kept: additions.kept, defaulted: additions.defaulted })
@@ -268,7 +268,6 @@ fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer 
         faults: validation.errors.iter().map(|fault| fault.path.to_string()).collect(),
         ..report
     };
-    let patch = patch.filter(|_| status.is_none());
     let written = audit::Written {
         is_allowed: status.is_none(),
         author: admission.author,

@@ -249,15 +249,20 @@ async fn many_small_objects_take_no_more_than_a_large_one() {
 const MOST_TIMES: f64 = 12.0;
 
 /// Milliseconds of processor time that one review takes, over so many that the hundredths of a second which the system
-/// tells are a small part.
+/// tells are a small part. The first ones have the system hand out memory, and neighbours only add to it: the least counts.
 async fn processor(target: &Target, path: &str, review: &str) -> f64 {
-    let (begun, mut asked) = (target.processor(), 0);
-    while target.processor() - begun < 200 {
-        let answer = target.ask(&format!("{path}?timeout=30s"), review).await;
-        assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
-        asked += 1;
+    let mut least = f64::INFINITY;
+    for _ in 0..=AGAIN {
+        let (begun, mut asked) = (target.processor(), 0);
+        while target.processor() - begun < 200 {
+            let answer = target.ask(&format!("{path}?timeout=30s"), review).await;
+            assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
+            asked += 1;
+        }
+        let taken = f64::from(u32::try_from(target.processor() - begun).unwrap());
+        least = least.min(taken / f64::from(asked));
     }
-    f64::from(u32::try_from(target.processor() - begun).unwrap()) / f64::from(asked)
+    least
 }
 
 #[tokio::test]
