@@ -5,15 +5,29 @@ use jiff::tz::TimeZone;
 use jiff::{ToSpan as _, Zoned};
 use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
-use serde_json::json;
+use kit::operator::Fate;
+use serde_json::{Value, json};
 
 use super::{TDSETS, message, tdset, until_condition};
 use crate::Test;
+use crate::site::{Site, role};
 
 pub const TESTS: &[Test] = &[
     ("dates_in_a_config_map_decide", dates_in_a_config_map_decide),
     ("dates_that_cannot_be_read_are_ordinary_days", dates_that_cannot_be_read_are_ordinary_days),
 ];
+
+/// Those on sites.
+pub const ON_CLOCKS: &[Test] =
+    &[("dates_that_may_not_be_read_are_unknown", dates_that_may_not_be_read_are_unknown)];
+
+/// A TDSet of three replicas, and of none on the dates of the ConfigMap.
+fn with_holidays(on_unreadable: Option<&str>) -> Value {
+    let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
+    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3, "onUnreadableDates": on_unreadable,
+        "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
+    tdset("shop", &fields)
+}
 
 fn put(namespace: &Namespace, text: &str) {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "holidays"}, "data": {"2026": text}});
@@ -22,10 +36,7 @@ fn put(namespace: &Namespace, text: &str) {
 
 fn dates_in_a_config_map_decide(bed: &Bed) {
     let namespace = bed.namespace();
-    let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
-    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3, "onUnreadableDates": "Hold",
-        "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
-    namespace.create(&tdset("shop", &fields));
+    namespace.create(&with_holidays(Some("Hold")));
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
     assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays does not exist");
     assert!(object["status"].get("scheduledReplicas").is_none(), "what is not known is not claimed");
@@ -61,10 +72,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
 
 fn dates_that_cannot_be_read_are_ordinary_days(bed: &Bed) {
     let namespace = bed.namespace();
-    let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
-    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3,
-        "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
-    namespace.create(&tdset("shop", &fields));
+    namespace.create(&with_holidays(None));
     namespace.until_created("deployment/shop");
     namespace.until("deployment/shop", "{.spec.replicas}", "3");
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
@@ -78,6 +86,28 @@ fn dates_that_cannot_be_read_are_ordinary_days(bed: &Bed) {
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "InvalidDates");
     let text = message(&object, "ScheduleValid");
     assert!(text.contains("line 1") && text.ends_with("; such days are ordinary ones"), "{text}");
+}
+
+/// The right to watch ConfigMaps is there, and that to read them is missing at first.
+fn dates_that_may_not_be_read_are_unknown(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let fewer = role(&namespace, |resource, verb| (resource, verb) != ("configmaps", "get"));
+    let _operator = site.start(Fate::Lives);
+    put(&namespace, "2001-01-01\n");
+    namespace.create(&with_holidays(Some("Hold")));
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "Unknown", "Forbidden");
+    let expected = "gatehouse may not get configmaps of the core API group: grant that to its ServiceAccount";
+    assert_eq!(message(&object, "ScheduleValid"), expected);
+    let made = bed.objects.list("deployments", &namespace.name, "").unwrap();
+    assert!(made.is_empty(), "it would begin with a count that was not asked for: {made:?}");
+
+    // No watch tells of a right: it looks again after half a minute.
+    fewer.give_back();
+    site.jump(1);
+    namespace.until_created("deployment/shop");
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+    until_condition(&namespace, "shop", "ScheduleValid", "True", "Valid");
 }
 
 fn date(today: &Zoned, days: i64) -> String {
