@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 
 use super::manifest::{Manifest, Place};
 use super::outcome::Error;
-use crate::runtime::call::{self, call};
+use crate::runtime::call::call;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,7 +176,7 @@ impl ApiWriter {
         params.force = apply.seen.is_some();
         let patch = Patch::Apply(&apply.manifest.object);
         let answer = call(self.patch(place, &place.name, &params, &patch)).await;
-        let after = answer.map_err(failed("apply", place))?;
+        let after = answer.map_err(Error::of("apply", place))?;
         let changed = apply.seen.is_none() || apply.seen != after;
         debug!(object = %place, manager = apply.manager, changed, "applied");
         Ok(WriteOutcome { changed, resource_version: after, ..WriteOutcome::default() })
@@ -188,11 +188,11 @@ impl ApiWriter {
         let patch = Patch::Merge(&merge.manifest.object);
         let (after, scale) = if merge.scale {
             let answer = call(self.api(place).patch_scale(&place.name, &params, &patch)).await;
-            let scale = answer.map_err(failed("patch the scale of", place))?;
+            let scale = answer.map_err(Error::of("patch the scale of", place))?;
             (scale.metadata.resource_version.clone(), Some(Arc::new(scale)))
         } else {
             let answer = call(self.patch(place, &place.name, &params, &patch)).await;
-            (answer.map_err(failed("patch", place))?, None)
+            (answer.map_err(Error::of("patch", place))?, None)
         };
         let changed = merge.seen.is_none() || merge.seen != after;
         debug!(object = %place, manager = merge.manager, changed, "merged");
@@ -205,7 +205,7 @@ impl ApiWriter {
         let patch = Patch::Merge(&manifest.object);
         let subresource = format!("{}/status", place.name);
         let answer = call(self.patch(place, &subresource, &params, &patch)).await;
-        let after = answer.map_err(failed("write the status of", place))?;
+        let after = answer.map_err(Error::of("write the status of", place))?;
         debug!(object = %place, "status written");
         Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
     }
@@ -216,7 +216,7 @@ impl ApiWriter {
         let object = serde_json::from_value(manifest.object.clone()).map_err(kube::Error::SerdeError);
         let api = self.api(place);
         let answer = call(async { api.create(&params, &object?).await }).await;
-        let after = answer.map_err(failed("create", place))?.resource_version();
+        let after = answer.map_err(Error::of("create", place))?.resource_version();
         debug!(object = %place, manager, "created");
         Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
     }
@@ -232,7 +232,7 @@ impl ApiWriter {
         match call(self.api(place).delete(&place.name, &params)).await {
             Ok(_) => Ok(WriteOutcome { changed: true, ..WriteOutcome::default() }),
             Err(error) if error.is_not_found() => Ok(WriteOutcome::default()),
-            Err(error) => Err(failed("delete", place)(error)),
+            Err(error) => Err(Error::of("delete", place)(error)),
         }
     }
 
@@ -285,8 +285,4 @@ struct Written {
 #[serde(rename_all = "camelCase")]
 struct Versioned {
     resource_version: Option<String>,
-}
-
-fn failed<'a>(verb: &'static str, place: &'a Place) -> impl FnOnce(call::Error) -> Error + use<'a> {
-    move |source| Error { verb, object: place.to_string(), source }
 }

@@ -21,7 +21,7 @@ use super::manifest::Place;
 use super::outcome::Error;
 use super::paced::{self, paced};
 use super::scope::WatchScope;
-use crate::runtime::call::{self, call};
+use crate::runtime::call::call;
 
 /// The label of everything that is made, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "gatehouse");
@@ -80,11 +80,9 @@ where
             return Ok(Some(found));
         }
         let api = Api::<Child>::namespaced(self.client.clone(), namespace);
-        let found = call(api.get_opt(name)).await.map_err(|source: call::Error| {
-            let resource = kube::core::ApiResource::erase::<Child>(&());
-            let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
-            Error { verb: "read", object: place.to_string(), source }
-        })?;
+        let found = call(api.get_opt(name)).await;
+        let found =
+            found.map_err(|source| Error::of("read", &Place::named::<Child>(namespace, name))(source))?;
         Ok(found.map(|mut object| {
             (self.trim)(&mut object);
             Arc::new(object)

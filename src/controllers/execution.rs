@@ -5,7 +5,6 @@
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::ApiResource;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -94,7 +93,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     /// An object of that name in the same namespace.
     #[must_use]
     pub fn place<K: Resource<DynamicType = ()>>(&self, name: &str) -> Place {
-        Place { resource: ApiResource::erase::<K>(&()), namespace: self.namespace(), name: name.to_owned() }
+        Place::named::<K>(&self.namespace(), name)
     }
 
     /// That object as it is now.
@@ -212,7 +211,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         name: &str,
         source: call::Error,
     ) -> Failure {
-        Failure::Api(Error { verb, object: self.place::<K>(name).to_string(), source })
+        Failure::Api(Error::of(verb, &self.place::<K>(name))(source))
     }
 }
 

@@ -61,6 +61,13 @@ impl Place {
             name: metadata.name.clone().unwrap_or_default(),
         }
     }
+
+    /// Where the object of that name is.
+    #[must_use]
+    pub fn named<K: Resource<DynamicType = ()>>(namespace: &str, name: &str) -> Self {
+        let resource = ApiResource::erase::<K>(&());
+        Self { resource, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
 }
 
 impl fmt::Display for Place {
@@ -241,9 +248,7 @@ mod tests {
     use super::*;
 
     fn settled(wanted: &Value, actual: &Value) -> bool {
-        let place =
-            Place { resource: ApiResource::erase::<ConfigMap>(&()), namespace: "a".into(), name: "b".into() };
-        !Manifest { place, object: wanted.clone() }.missing_from(actual)
+        !Manifest { place: Place::named::<ConfigMap>("a", "b"), object: wanted.clone() }.missing_from(actual)
     }
 
     #[test]
@@ -288,14 +293,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_no_longer_wanted_shows_in_the_hash() {
-        let stamp = |object: Value| {
-            let place = Place {
-                resource: ApiResource::erase::<ConfigMap>(&()),
-                namespace: "a".into(),
-                name: "b".into(),
-            };
-            Manifest { place, object }.stamped()
-        };
+        let stamp = |object: Value| Manifest { place: Place::named::<ConfigMap>("a", "b"), object }.stamped();
         let before = stamp(json!({"metadata": {"name": "b"}, "data": {"x": "1", "y": "2"}}));
         let after = stamp(json!({"metadata": {"name": "b"}, "data": {"x": "1"}}));
         assert!(!before.missing_from(&before.object));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use super::manifest::Place;
 use crate::runtime::call;
 use crate::runtime::supervisor::chain;
 
@@ -113,6 +114,11 @@ pub struct Error {
 }
 
 impl Error {
+    /// A call that was to `verb` the object at that place failed.
+    pub fn of(verb: &'static str, place: &Place) -> impl FnOnce(call::Error) -> Self {
+        move |source| Self { verb, object: place.to_string(), source }
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn class(&self) -> Class {

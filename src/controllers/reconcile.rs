@@ -127,8 +127,7 @@ async fn read<Kind: Reconciler>(
     }
     let place = Place::of_metadata::<Kind::Object>(watched.meta());
     let api: Api<Watched<Kind::Object>> = Api::namespaced(kind.client().clone(), &place.namespace);
-    let found = call(api.get_opt(&place.name)).await; // effect
-    let found = found.map_err(|source| Error { verb: "read", object: place.to_string(), source })?;
+    let found = call(api.get_opt(&place.name)).await.map_err(Error::of("read", &place))?; // effect
     Ok(found.filter(|found| found.meta().uid == watched.meta().uid).map(Arc::new))
 }
 

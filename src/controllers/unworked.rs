@@ -12,8 +12,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
-use kube::core::ApiResource;
-use kube::{Api, Resource as _, ResourceExt as _};
+use kube::{Api, Resource as _};
 use serde_json::{Value, json};
 
 use super::Watched;
@@ -62,12 +61,10 @@ pub async fn report<Kind: Reconciler>(
     state: &mut State<Kind>,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
-    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    let place = Place { resource: ApiResource::erase::<Kind::Object>(&()), namespace, name };
+    let place = Place::of_metadata::<Kind::Object>(object.meta());
     let api: Api<DynamicObject> =
         Api::namespaced_with(kind.client().clone(), &place.namespace, &place.resource);
-    let found = call(api.get_opt(&place.name)).await;
-    let found = found.map_err(|source| Error { verb: "read", object: place.to_string(), source })?;
+    let found = call(api.get_opt(&place.name)).await.map_err(Error::of("read", &place))?;
     let Some(found) = found.filter(|found| found.metadata.uid == object.meta().uid) else {
         return Ok(Outcome::Leaving);
     };

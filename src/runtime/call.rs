@@ -32,6 +32,12 @@ impl Error {
         matches!(self, Self::Refused(status) if status.is_not_found())
     }
 
+    /// A right is missing, or a policy refuses.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.code == 403)
+    }
+
     /// Another client wrote first: the object is there already, or has another resource version.
     #[must_use]
     pub fn is_lost_race(&self) -> bool {

@@ -9,7 +9,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::ListParams;
-use kube::core::{ApiResource, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
@@ -173,9 +173,5 @@ fn failed<'a, K: Resource<DynamicType = ()>>(
     spec: &'a Spec,
     name: &'a str,
 ) -> impl FnOnce(call::Error) -> Error + use<'a, K> {
-    move |source| {
-        let resource = ApiResource::erase::<K>(&());
-        let place = Place { resource, namespace: spec.namespace().to_owned(), name: name.to_owned() };
-        Error { verb: "read", object: place.to_string(), source }
-    }
+    move |source| Error::of("read", &Place::named::<K>(spec.namespace(), name))(source)
 }

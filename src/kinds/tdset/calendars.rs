@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::ApiResource;
 use kube::{Api, Client};
 
 use super::observation::Blocker;
@@ -21,7 +20,7 @@ use crate::controllers::outcome::Error;
 use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::schedule::DateList;
 use crate::kinds::tdset::api::status::Reason;
-use crate::runtime::call::{self, call};
+use crate::runtime::call::call;
 
 /// So many ConfigMaps are not worth a sweep.
 const FEW: usize = 64;
@@ -131,15 +130,11 @@ impl Calendars {
                 let message = format!("ConfigMap {name} does not exist");
                 Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, message)))
             }
-            Err(call::Error::Refused(status)) if status.code == 403 => {
+            Err(error) if error.is_forbidden() => {
                 let Blocker { reason, message, .. } = Blocker::forbidden("get", "configmaps", "");
                 Ok(Err(Blocker::dates(State::Unknown, reason, message)))
             }
-            Err(source) => {
-                let resource = ApiResource::erase::<ConfigMap>(&());
-                let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
-                Err(Error { verb: "read", object: place.to_string(), source })
-            }
+            Err(error) => Err(Error::of("read", &Place::named::<ConfigMap>(namespace, name))(error)),
         }
     }
 }

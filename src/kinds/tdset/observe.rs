@@ -25,7 +25,7 @@ use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
-use crate::runtime::call::{self, call};
+use crate::runtime::call::call;
 
 /// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
 /// way, and no error.
@@ -200,13 +200,11 @@ async fn horizontal(
             trim_autoscaler(&mut found);
             Arc::new(found)
         }))),
-        Err(call::Error::Refused(status)) if status.code == 403 => {
+        Err(error) if error.is_forbidden() => {
             Ok(Err(Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling")))
         }
-        Err(source) => {
-            let resource = ApiResource::erase::<HorizontalPodAutoscaler>(&());
-            let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
-            Err(Error { verb: "read", object: place.to_string(), source })
+        Err(error) => {
+            Err(Error::of("read", &Place::named::<HorizontalPodAutoscaler>(namespace, name))(error))
         }
     }
 }

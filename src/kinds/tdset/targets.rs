@@ -121,10 +121,6 @@ fn is_absent(error: &call::Error) -> bool {
     matches!(error, call::Error::Refused(status) if status.code == 404)
 }
 
-fn is_forbidden(error: &call::Error) -> bool {
-    matches!(error, call::Error::Refused(status) if status.code == 403)
-}
-
 impl Targets {
     /// Reads through `client`, and the objects that have changed of those that are watched.
     #[must_use]
@@ -305,11 +301,11 @@ impl Targets {
                 let message = format!("{} {} does not exist", place.resource.kind, place.name);
                 Ok(Err(Blocker::ready(Reason::TargetNotFound, message)))
             }
-            Err(error) if is_forbidden(&error) => {
+            Err(error) if error.is_forbidden() => {
                 let resource = format!("{}/scale", place.resource.plural);
                 Ok(Err(Blocker::forbidden("get and patch", &resource, &place.resource.group)))
             }
-            Err(source) => Err(Error { verb: "read the scale of", object: place.to_string(), source }),
+            Err(error) => Err(Error::of("read the scale of", place)(error)),
         }
     }
 
@@ -322,8 +318,8 @@ impl Targets {
                 trim(&mut found);
                 Ok(Some(found.metadata))
             }
-            Err(error) if is_forbidden(&error) || is_absent(&error) => Ok(None),
-            Err(source) => Err(Error { verb: "read", object: place.to_string(), source }),
+            Err(error) if error.is_forbidden() || is_absent(&error) => Ok(None),
+            Err(error) => Err(Error::of("read", place)(error)),
         }
     }
 

@@ -125,7 +125,7 @@ pub async fn retain(execution: Execution<'_>, volume: &Handle, ordinal: Ordinal)
     });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     let patched = call(volumes(execution).patch(&live.name_any(), &params, &Patch::Merge(fields))).await;
-    patched.map(|_| ()).map_err(|source| failed("patch", live.name_any(), source))
+    patched.map(|_| ()).map_err(|source| failed("patch", &live.name_any(), source))
 }
 
 /// The claim, as it was seen.
@@ -148,7 +148,7 @@ async fn backing(
     let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
     let found = call(volumes(execution).get_opt(&name)).await;
-    let found = found.map_err(|source| failed("read", name, source))?;
+    let found = found.map_err(|source| failed("read", &name, source))?;
     match found {
         Some(live) if !backs(&live, &claim.metadata) => Err(Failure::moved(format!(
             "volume {} is not that of claim {}",
@@ -164,14 +164,12 @@ fn volumes(execution: Execution<'_>) -> Api<PersistentVolume> {
 }
 
 /// They are in no namespace, and an installation in namespaces alone has no rights on them.
-fn failed(verb: &'static str, name: String, source: call::Error) -> Failure {
-    if matches!(&source, call::Error::Refused(status) if status.code == 403) {
+fn failed(verb: &'static str, name: &str, source: call::Error) -> Failure {
+    if source.is_forbidden() {
         return Failure::Forbidden(
             "the claims of members that a recovery set aside stay: gatehouse has no rights on PersistentVolumes, by \
              which their data would outlive them",
         );
     }
-    let resource = kube::core::ApiResource::erase::<PersistentVolume>(&());
-    let object = Place { resource, namespace: String::new(), name }.to_string();
-    Failure::Api(Error { verb, object, source })
+    Failure::Api(Error::of(verb, &Place::named::<PersistentVolume>("", name))(source))
 }

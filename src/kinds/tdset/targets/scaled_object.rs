@@ -7,7 +7,7 @@ use kube::core::ApiResource;
 use kube::{Api, ResourceExt as _};
 
 use super::super::observation::{self, Blocker, Bounds};
-use super::{Targets, is_absent, is_forbidden, known};
+use super::{Targets, is_absent, known};
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
 use crate::kinds::tdset::api::status::Reason;
@@ -44,7 +44,7 @@ impl Targets {
             let list = match call(self.client.list_api_group_resources(&resource.api_version)).await {
                 Ok(list) => Some(list),
                 Err(error) if is_absent(&error) => None,
-                Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
+                Err(error) => return Err(Error::of("read", &place)(error)),
             };
             let resources = list.iter().flat_map(|list| &list.resources);
             if !resources.into_iter().any(|one| one.name == resource.plural) {
@@ -69,11 +69,11 @@ impl Targets {
                         self.scaled_objects.forget(uid);
                         return Ok(Ok(None));
                     }
-                    Err(error) if is_forbidden(&error) => {
+                    Err(error) if error.is_forbidden() => {
                         let blocker = Blocker::forbidden("get and patch", &resource.plural, &resource.group);
                         return Ok(Err(blocker));
                     }
-                    Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
+                    Err(error) => return Err(Error::of("read", &place)(error)),
                 }
             }
         };
