@@ -138,6 +138,7 @@ impl SharedAuthority {
         Facts {
             leaf: self.leaf.as_ref().map(Leaf::validity),
             authority: self.known.as_ref().map(|known| known.authority.certificate().validity()),
+            issuer: self.leaf.as_ref().map(|leaf| leaf.in_use().issuer.clone()),
             bundle: self.known.as_ref().and_then(|known| known.bundle.clone()),
         }
     }

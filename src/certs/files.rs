@@ -131,6 +131,7 @@ impl MountedFiles {
         self.facts = Facts {
             leaf: Some(validity),
             authority: None,
+            issuer: None,
             bundle: bundle.or_else(|| self.facts.bundle.take()), // a bundle that vanishes is not withdrawn
         };
         self.seen = Some(digest);

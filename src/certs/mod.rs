@@ -23,7 +23,7 @@ pub mod rotate;
 pub mod verify;
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -78,6 +78,8 @@ pub struct Facts {
     pub leaf: Option<Validity>,
     /// When the authority that signs leaves holds, where it is ours.
     pub authority: Option<Validity>,
+    /// The authority's certificate that the leaf was signed under, where the authority is ours.
+    pub issuer: Option<Certificate>,
     /// What a client has to trust; absent where others do.
     pub bundle: Option<Bundle>,
 }
@@ -118,6 +120,8 @@ struct Asked {
     wake: Notify,
     /// The authorities in the CA bundles in force, where a task looks.
     in_force: Mutex<Option<Vec<Certificate>>>,
+    /// Whether that task may not look.
+    is_unreadable: AtomicBool,
 }
 
 impl Asked {
@@ -261,6 +265,27 @@ impl Handle {
     pub fn saw_in_force(&self, trusted: Vec<Certificate>) {
         self.asked.saw(trusted);
         self.asked.wake.notify_one();
+    }
+
+    /// The right to read the CA bundles in force is missing.
+    pub fn may_not_see_in_force(&self) {
+        self.asked.is_unreadable.store(true, Ordering::Release);
+        self.asked.wake.notify_one();
+    }
+
+    /// Waits until there is a leaf to serve, and the CA bundles in force have the authority that signed it, where it is
+    /// ours and a task looks at them. Where that task may not, the leaf has to do: a process that starts has no other.
+    pub async fn trusted(&mut self) {
+        let asked = Arc::clone(&self.asked);
+        let is_trusted = |issuer: &Certificate| {
+            asked.in_force(issuer) != InForce::Distrusted || asked.is_unreadable.load(Ordering::Acquire)
+        };
+        let trusted = self.state.wait_for(|State { facts, .. }| {
+            facts.leaf.is_some() && facts.issuer.as_ref().is_none_or(is_trusted)
+        });
+        if trusted.await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Whether there is a bundle other than `known`.

@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 
+use futures::FutureExt as _;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
@@ -106,6 +107,36 @@ async fn a_request_for_fresh_facts_gets_those_of_a_round_that_began_afterwards()
         never = source.run(publisher) => match never {},
         () = asking => {}
     }
+}
+
+#[tokio::test]
+async fn a_leaf_of_our_authority_is_trusted_once_that_is_seen_in_force_or_may_not_be_seen() {
+    let [ours, another] = [(); 2].map(|()| Authority::create(START).unwrap().certificate().clone());
+    let validity = ours.validity();
+    let facts = |issuer: Option<&Certificate>| Facts {
+        leaf: Some(validity),
+        issuer: issuer.cloned(),
+        ..Facts::default()
+    };
+    let is_trusted = |facts: &Facts, looks: &dyn Fn(&Handle)| {
+        let (publisher, mut handle) = publisher(|_, _| Ok(()));
+        looks(&handle);
+        publisher.tell(facts.clone(), None, 0);
+        handle.trusted().now_or_never().is_some()
+    };
+    assert!(!is_trusted(&Facts::default(), &|_| {}), "there is none");
+    assert!(is_trusted(&facts(Some(&ours)), &|_| {}), "no task looks");
+    assert!(!is_trusted(&facts(Some(&ours)), &Handle::expect_in_force));
+    assert!(is_trusted(&facts(None), &Handle::expect_in_force), "others see to it");
+    for (seen, expected) in [(&ours, true), (&another, false)] {
+        let looks = |handle: &Handle| handle.saw_in_force(vec![seen.clone()]);
+        assert_eq!(is_trusted(&facts(Some(&ours)), &looks), expected);
+    }
+    let may_not = |handle: &Handle| {
+        handle.expect_in_force();
+        handle.may_not_see_in_force();
+    };
+    assert!(is_trusted(&facts(Some(&ours)), &may_not));
 }
 
 #[test]

@@ -51,6 +51,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// A right is missing, or a policy refuses.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if source.is_forbidden())
+    }
+}
+
 /// Whose objects are written over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
@@ -215,7 +223,7 @@ fn doubts(definition: &CustomResourceDefinition) -> String {
     doubts.join("; ")
 }
 
-fn describe<K: Resource<DynamicType = ()>>(name: &str) -> String {
+pub(super) fn describe<K: Resource<DynamicType = ()>>(name: &str) -> String {
     format!("{}/{name}", K::plural(&()))
 }
 

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::future::FutureExt as _;
+use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _, select_all};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -23,7 +23,8 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource};
 
-use super::{Error, NAME, Plan, definitions, in_force, restore};
+use super::apply::describe;
+use super::{Error, NAME, Plan, definitions, look, restore};
 use crate::certs::Handle;
 use crate::certs::certificate::Bundle;
 use crate::runtime::clock;
@@ -103,12 +104,11 @@ async fn restore_and_look(
         return outcome;
     }
     // Another replica may have written what this one could not.
-    match in_force(client).await {
-        Ok(trusted) => {
-            if Bundle::of(trusted.iter().cloned()) == plan.bundle {
-                seen.clone_from(&plan.bundle);
+    match look(client, certificates).await {
+        Ok(bundle) => {
+            if bundle == plan.bundle {
+                *seen = bundle;
             }
-            certificates.saw_in_force(trusted);
             outcome
         }
         Err(error) => outcome.and(Err(error)),
@@ -131,7 +131,17 @@ where
 {
     let api = Api::<PartialObjectMeta<K>>::all(client.clone());
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    watcher(api, config).default_backoff().filter_map(|event| async { event.ok().map(|_| ()) }).boxed()
+    let (object, mut is_failing) = (describe::<K>(name), false);
+    let seen = move |event: watcher::Result<watcher::Event<_>>| {
+        let failed = event.as_ref().err();
+        // It begins again by itself, at most half a minute later, and may fail for good.
+        if let Some(error) = failed.filter(|_| !is_failing) {
+            tracing::warn!(object, %error, "failed to watch what is installed");
+        }
+        is_failing = failed.is_some();
+        future::ready(event.ok().map(|_| ()))
+    };
+    watcher(api, config).default_backoff().filter_map(seen).boxed()
 }
 
 #[cfg(test)]

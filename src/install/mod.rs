@@ -46,6 +46,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, Client, ResourceExt as _};
 use tracing::warn;
 
+use crate::certs::Handle;
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::runtime::supervisor::chain;
 use crate::storage;
@@ -159,9 +160,29 @@ async fn restore_definitions(client: &Client, plan: &Plan) -> Result<bool, apply
     Ok(written)
 }
 
-/// The CA bundles by which API servers verify the gate: certificates that all of our objects carry, as they
-/// are now.
-async fn in_force(client: &Client) -> Result<Vec<Certificate>, Error> {
+/// Reads the CA bundles by which API servers verify the gate, as they are now, and reports them to the certificates. What
+/// they have in common.
+///
+/// # Errors
+/// When one of our objects is not there, or could not be read.
+pub async fn look(client: &Client, certificates: &Handle) -> Result<Option<Bundle>, Error> {
+    match in_force(client).await {
+        Ok(trusted) => {
+            let bundle = Bundle::of(trusted.iter().cloned());
+            certificates.saw_in_force(trusted);
+            Ok(bundle)
+        }
+        Err(error) => {
+            if error.is_forbidden() {
+                certificates.may_not_see_in_force();
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// The certificates that all of our objects carry.
+async fn in_force(client: &Client) -> Result<Vec<Certificate>, apply::Error> {
     let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
     let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::{Client, Config};
 use tokio::sync::watch;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{Failure, Options};
 use crate::certs::{Handle, Source};
@@ -132,7 +132,10 @@ impl Cluster {
                     () = installation.certificates.served() => {}
                     () = life.stopping() => return Ok(()),
                 }
+                // What is in force may be what another replica installed, also where this one cannot.
+                installation.look().await;
                 installation.install().await?;
+                installation.look().await;
                 info!(address = %installation.plan.address, "installed");
                 life.ready().set();
                 installed.send_replace(true);
@@ -190,5 +193,12 @@ impl Installation {
     async fn install(&mut self) -> Result<(), install::Error> {
         self.plan.bundle = self.certificates.fresh().await.facts.bundle;
         install::install(&self.client, &self.plan, self.listener).await
+    }
+
+    /// Reports what is in force to the certificates. Before the first installation nothing is.
+    async fn look(&self) {
+        if let Err(error) = install::look(&self.client, &self.certificates).await {
+            debug!(error = chain(&error), "failed to read the CA bundles in force");
+        }
     }
 }

@@ -126,6 +126,7 @@ async fn serve_gate(
         return Ok(Installed::by_others());
     }
     let cluster = Cluster::find(options, listener, certificates.clone()).await?;
+    await_trust(supervisor, certificates.clone());
     keep_certificate(supervisor, cluster.source(options), publisher, certificates, metrics);
     cluster.await_definitions(supervisor);
     let installed = cluster.keep_installed(supervisor);
@@ -209,6 +210,20 @@ fn keep_clients(supervisor: &Supervisor, path: PathBuf, trusted: TrustedClients)
             never = certs::clients::keep(&path, take, || life.ready().set()) => match never {},
             () = life.stopping() => Ok(()),
         }
+    });
+}
+
+/// Not ready before API servers trust the certificate: the authority may have been lost, and its new key not be in force
+/// yet. Other replicas still serve certificates of the key before. Once ready, it stays so.
+fn await_trust(supervisor: &Supervisor, mut certificates: Handle) {
+    supervisor.critical("trust", |life| async move {
+        life.ready().unset("the CA bundles in force lack the authority of the certificate");
+        tokio::select! {
+            () = certificates.trusted() => life.ready().set(),
+            () = life.stopping() => {}
+        }
+        life.stopping().await;
+        Ok(())
     });
 }
 

@@ -109,14 +109,15 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
 
     // The new bundle cannot be written.
     let role = life.at(ROLE);
-    let rules = role["rules"].as_array().expect("rules");
-    let others = rules.iter().filter(|rule| {
-        let groups = rule["apiGroups"].to_string();
-        let verbs = rule["verbs"].to_string();
-        !(groups.contains("apiextensions.k8s.io") && verbs.contains("patch"))
-    });
-    let fewer = json!({"rules": others.collect::<Vec<_>>()});
-    life.patch(ROLE, fewer);
+    let mut fewer = role["rules"].clone();
+    for rule in fewer.as_array_mut().expect("rules") {
+        if rule["apiGroups"].to_string().contains("apiextensions.k8s.io") {
+            rule["verbs"].as_array_mut().expect("verbs").retain(|verb| verb != "patch");
+        }
+    }
+    // A rule needs a verb.
+    fewer.as_array_mut().expect("rules").retain(|rule| rule["verbs"] != json!([]));
+    life.patch(ROLE, json!({"rules": fewer}));
     until("gatehouse may not change definitions", || !may_define(&life));
     life.ask(Ask::delete(SECRET)).expect("deleted");
     look("lost");
@@ -133,10 +134,21 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     assert!(!follows(), "API servers do not trust the new key");
     life.use_both_versions("old-key");
 
+    // A replica that starts now has a certificate of the new key alone: calls go to the others.
+    let late = life.spawn_with(&[], Some(&clock), 0, gate.address.port());
+    let page = || http_get(late.health, "/readyz");
+    late.logs("task ended, will restart it");
+    let untrusted = "[-]trust not ready: the CA bundles in force lack the authority of the certificate";
+    let page_of_late = page();
+    assert!(page_of_late.contains("[+]certificate ok"), "{page_of_late}");
+    assert!(page_of_late.contains(untrusted), "{page_of_late}");
+
     life.ask(Ask::patch(ROLE, json!({"rules": role["rules"]}))).expect("given back");
     until("the new key is used once it is trusted", follows);
     assert!(life.bundles().iter().all(|bundle| *bundle != before[0]));
     life.use_both_versions("new-key");
+    until("the other replica is ready", || page().starts_with("HTTP/1.1 200"));
+    drop(late);
     // The next gate makes an authority of its own, and no client trusts these two any longer.
     drop(gate);
     life.ask(Ask::delete(SECRET)).expect("deleted");
