@@ -173,10 +173,12 @@ impl Gate {
         if member.as_mut().is_some_and(|member| member.settle().is_err()) {
             return Err(Busy);
         }
-        let _place = self.in_flight.try_acquire().map_err(|_| Busy)?;
         let answer = match objection.or(fault) {
             Some(failure) => self.fail(endpoint, &bytes, &failure),
-            None if bytes.len() > self.limits.inline => self.answer_apart(endpoint, bytes, deadline).await,
+            None if bytes.len() > self.limits.inline => {
+                let _place = self.in_flight.try_acquire().map_err(|_| Busy)?;
+                self.answer_apart(endpoint, bytes, deadline).await
+            }
             None => self.answer(endpoint, &bytes),
         };
         Ok((answer, member))

@@ -11,12 +11,12 @@ pub struct Limits {
     /// file, so the process may not have more of them than it may open files. Each may have some 100 KiB in memory that
     /// nothing else counts: TLS, a head, and what was sent over HTTP/2 and is not read yet.
     pub connections: usize,
-    /// Reviews that have arrived and are processed at a time; more are answered 503 with `Retry-After`, which the API
-    /// server honours.
-    pub in_flight: usize,
     /// Bytes of a review that is validated where it was read. What is larger is validated on a thread of its own, and
     /// holds up no other review there.
     pub inline: usize,
+    /// Reviews of more bytes than `inline` that have arrived and are validated, or wait for it, at a time; more are
+    /// answered 503 with `Retry-After`, which the API server honours. Smaller ones wait for nothing and need no place.
+    pub in_flight: usize,
     /// Reviews of more bytes than `inline` and not large that are validated at a time; more wait.
     pub medium_in_flight: usize,
     /// Large reviews that are validated at a time; more wait. Each may need some ten times its size, up to a limit that
@@ -57,8 +57,8 @@ impl Default for Limits {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             connections: 1024,
-            in_flight: 1024,
             inline: 16 * 1024,
+            in_flight: 1024,
             medium_in_flight: cores.clamp(2, 4),
             large_in_flight: 2,
             large: 256 * 1024,
