@@ -78,8 +78,17 @@ fn connection(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
             "spec.database.host: looks like a pooler; one that pools by transaction breaks locks, name the server itself",
         );
     }
-    if database.tls.as_ref().is_some_and(|tls| tls.mode == Some(TlsMode::Disable)) {
+    let mode_of_tls = database.tls.as_ref().and_then(|tls| tls.mode);
+    if mode_of_tls == Some(TlsMode::Disable) {
         validation.warn("spec.database.tls.mode: Disable sends the password and all rows in the clear");
+    }
+    // Which creation wrote where no authority was given yet.
+    if mode_of_tls == Some(TlsMode::Require)
+        && database.tls.as_ref().is_some_and(|tls| tls.ca_secret.is_some())
+    {
+        validation.warn(
+            "spec.database.tls.mode: Require takes any server certificate; caSecret counts with VerifyCA or VerifyFull",
+        );
     }
     let commits = matches!(database.engine, Engine::MySQL | Engine::MariaDB);
     let mode = spec.mode.unwrap_or_default();

@@ -230,6 +230,16 @@ fn an_applied_text_may_lie_elsewhere() {
 }
 
 #[test]
+fn an_authority_that_is_not_used_is_reported() {
+    let with = |mode: &str| {
+        let tls = json!({"mode": mode, "caSecret": {"name": "ca", "key": "ca.crt"}});
+        warnings(&json!({"spec": {"database": {"tls": tls}}}))
+    };
+    tells(&with("Require"), "spec.database.tls.mode", "VerifyFull");
+    assert_eq!([with("VerifyCA"), with("VerifyFull")], [[""; 0]; 2]);
+}
+
+#[test]
 fn what_is_risky_is_reported_once() {
     let risky = json!({"spec": {"database": {"host": "pgbouncer", "tls": {"mode": "Disable"}}, "scripts": [
         {"id": "1", "kind": "Schema", "up": {"inline": "DROP TABLE a; FROBNICATE"}}]}});
