@@ -9,11 +9,11 @@ mod replicas;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{MutexGuard, OnceLock};
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, of};
+use kit::ports::free_port;
 use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -69,13 +69,11 @@ impl<'a> Life<'a> {
 
     /// One with a gate, at the same address as in other tests, so that definitions do not change from test to test.
     fn with_gate(bed: &'a Bed) -> (Self, Gate) {
-        static PORT: AtomicU16 = AtomicU16::new(0);
+        static PORT: OnceLock<u16> = OnceLock::new();
         // Definitions that an earlier test has left with objects of an older version would be migrated meanwhile, which
         // writes to them.
         let life = Self::begin_empty(bed);
-        let port = PORT.load(Ordering::Relaxed);
-        let gate = life.again(port);
-        PORT.store(gate.address.port(), Ordering::Relaxed);
+        let gate = life.again(*PORT.get_or_init(|| free_port().expect("a port")));
         life.until_guarded();
         (life, gate)
     }

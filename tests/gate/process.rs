@@ -1,6 +1,7 @@
 //! The program itself: started, asked, ended.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,9 +76,12 @@ impl Drop for Killed {
     }
 }
 
-/// Where nothing listened a moment ago.
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// Where it serves, as soon as its log says so.
+fn serving(process: &mut Killed) -> SocketAddr {
+    let log = BufReader::new(process.0.stderr.take().unwrap()).lines();
+    let lines = log.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap());
+    let mut addresses = lines.filter(|line| line["message"] == "serving");
+    addresses.next().unwrap()["address"].as_str().unwrap().parse().unwrap()
 }
 
 /// The status of the first review that is answered: none where nothing serves yet.
@@ -98,14 +102,14 @@ async fn how_long_a_start_takes_is_told() {
     let review = crate::hostile::sound();
     let mut times = Vec::new();
     for _ in 0..15 {
-        let (gate, health) = (free(), free());
         let (chain, key) = (path("tls.crt"), path("tls.key"));
-        let words = ["serve", "--listen", &gate.to_string(), "--health-listen", &health.to_string()];
+        let words = ["serve", "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"];
         let words = [&words[..], &["--webhook-only", "--tls-cert", &chain, "--tls-key", &key]].concat();
         let mut command = kit::program::Program::gatehouse(&program::program(), &words);
-        command.env("GATEHOUSE_LOG", "info").stdin(Stdio::null()).stderr(Stdio::null());
+        command.env("GATEHOUSE_LOG", "info").stdin(Stdio::null()).stderr(Stdio::piped());
         let begun = Instant::now();
-        let _process = Killed(command.spawn().unwrap());
+        let mut process = Killed(command.spawn().unwrap());
+        let gate = serving(&mut process);
         let status = within(async {
             loop {
                 if let Some(status) = first(&authority, gate, &review).await {

@@ -5,7 +5,6 @@
 //! Its superuser is `root`, without a password on the loopback interface; users of tests need theirs.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +16,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 use tempfile::TempDir;
 
+use crate::ports::free_port;
 use crate::process;
 use crate::program::Program;
 use crate::wait::eventually;
@@ -336,11 +336,6 @@ fn ran(command: &mut Command) -> Result<(), String> {
     }
     let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     Err(format!("{command:?}: {said}{failed}; {HINT}"))
-}
-
-fn free_port() -> Result<u16, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    listener.map(|address| address.port()).map_err(|error| error.to_string())
 }
 
 /// An authority, a certificate for 127.0.0.1 and one of a client, and another authority.

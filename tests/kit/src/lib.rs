@@ -15,6 +15,7 @@
 //! | `answers` | has an operator be answered otherwise than by what its API server said |
 //! | [`objects`] | reads and writes objects of an API server with one client |
 //! | [`audit`] | reads the audit log of an API server |
+//! | [`ports`] | finds ports for servers that have to know theirs before they start |
 //! | [`process`] | finds, signals and measures processes of this machine |
 //! | [`random`] | draws numbers from a seed |
 //! | [`etcd`] | makes the calls of etcd that gatehouse does not make |
@@ -54,6 +55,7 @@ pub mod objects;
 pub mod operator;
 mod paths;
 pub mod pods;
+pub mod ports;
 pub mod process;
 pub mod program;
 pub mod random;
