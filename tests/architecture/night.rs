@@ -22,6 +22,29 @@ fn without_a_row<'a>(titles: &[&'a str], page: &str) -> Vec<&'a str> {
     titles.iter().copied().filter(|title| !has(title)).collect()
 }
 
+/// The lists of tests of the API tier that take turns on a control plane of their own, and so are in slices.
+fn in_slices(text: &str) -> Vec<&str> {
+    const GROUNDS: [&str; 3] = ["Ground::Elections", "Ground::Installations", "Ground::Removals"];
+    let lists = text.lines().filter(|line| GROUNDS.iter().any(|ground| line.contains(ground)));
+    lists.filter_map(|line| line.trim_start().split(", ").nth(1).filter(|list| list.contains("::"))).collect()
+}
+
+#[test]
+fn each_list_in_slices_has_a_row_in_the_docs() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (suite, page) = (read("tests/api/main.rs"), read("docs/development.md"));
+    let lists = in_slices(&suite);
+    assert!(lists.len() > 5, "{lists:?}");
+    for list in lists {
+        let module = list.split("::").next().unwrap();
+        let named = [format!("`{list}`"), format!("`{module}`")];
+        let has_row = page.lines().any(|line| {
+            line.starts_with("| `api`: the tests of ") && named.iter().any(|name| line.contains(name))
+        });
+        assert!(has_row, "{list} has no row");
+    }
+}
+
 #[test]
 fn each_test_that_runs_at_night_alone_has_a_row_in_the_docs() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
