@@ -275,8 +275,12 @@ impl World {
         let is_leaving = pending.planned.seen.schedule.is_deleting;
         let Some(found) = &mut self.autoscaler else { return Err(Failure::Conflict) };
         let before = found.clone();
-        found.least = bound("minReplicas").unwrap_or(found.least);
-        found.most = bound("maxReplicas").unwrap_or(found.most);
+        let (least, most) = (bound("minReplicas"), bound("maxReplicas"));
+        let (least, most) = (least.unwrap_or(found.least), most.unwrap_or(found.most));
+        if least > most {
+            return Err(Failure::Refused);
+        }
+        (found.least, found.most) = (least, most);
         found.is_ours = true;
         let has_changed = *found != before;
         if has_changed {

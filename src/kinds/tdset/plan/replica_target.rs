@@ -72,7 +72,7 @@ fn awake(view: &ScheduleState) -> ReplicaTarget {
     woken(view, ReplicaTarget { reverted, ..target }, wanted)
 }
 
-/// Where a ramp is by now.
+/// Where a ramp is by now. No ramp leads above the ceiling of an autoscaler, which holds at once.
 fn ramping(view: &ScheduleState, ramp: RampStatus) -> ReplicaTarget {
     let elapsed = Duration::try_from(view.now.duration_since(ramp.since.0)).unwrap_or_default();
     let place = view.timetable.ramp.at(ramp.from, ramp.to, elapsed);
@@ -81,7 +81,7 @@ fn ramping(view: &ScheduleState, ramp: RampStatus) -> ReplicaTarget {
         ramp.since.0.checked_add(next).ok()
     });
     let ramp = step.is_some().then_some(ramp);
-    ReplicaTarget { wanted: Some(place.replicas), ramp, step, ..ReplicaTarget::default() }
+    ReplicaTarget { wanted: Some(view.at_most(place.replicas)), ramp, step, ..ReplicaTarget::default() }
 }
 
 /// The same, where an autoscaler rests that is to work. A HorizontalPodAutoscaler that has not gone to 0 itself does not
@@ -188,7 +188,7 @@ fn ramp(view: &ScheduleState, has: i32, scheduled: i32) -> Option<RampStatus> {
     let since = if view.is_changed() { view.boundary().unwrap_or(now) } else { now };
     // As the status keeps it, so that it is the same when it is read back.
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
-    let ramp = |from: i32| RampStatus { since: since.into(), from, to: scheduled };
+    let ramp = |from: i32| RampStatus { since: since.into(), from: view.at_most(from), to: scheduled };
     // Steps may have been taken and not reported, for the answer was lost or the operator died: they are not taken
     // twice.
     let told =

@@ -242,8 +242,13 @@ impl<'a> ScheduleState<'a> {
     pub fn scheduled(&self) -> Option<i32> {
         let replicas = self.effective.replicas.or(self.observed.status.replicas_before)?;
         let Some(Ok(bounds)) = &self.observed.autoscaler else { return Some(replicas) };
-        let most = self.most().unwrap_or_else(|| bounds.max());
-        Some(replicas.max(bounds.least_min()).min(most))
+        Some(self.at_most(replicas.max(bounds.least_min())))
+    }
+
+    /// That count, or the ceiling of the autoscaler where it is lower: no lower bound is above the upper one.
+    pub fn at_most(&self, replicas: i32) -> i32 {
+        let Some(Ok(bounds)) = &self.observed.autoscaler else { return replicas };
+        replicas.min(self.most().unwrap_or_else(|| bounds.max()))
     }
 
     /// The count that the workload has now and is to get back, where that is still to be written down: before the first

@@ -232,6 +232,7 @@ impl Cluster {
             found.written_min = bound(min).or(found.written_min);
             found.written_max = bound(max).or(found.written_max);
             (found.writer, found.writer_of_max) = (Writer::Ours, Writer::Ours);
+            assert!(found.min() <= found.max(), "the API server refuses that: {spec}");
             return;
         }
         if merge.scale {

@@ -96,6 +96,36 @@ fn a_declared_ceiling_holds() {
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 }
 
+#[test]
+fn a_ramp_begins_at_the_ceiling_and_stays_below_it() {
+    let ramp = json!({"down": {"step": 2, "every": "10m"}});
+    let mut tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 10}, "ramp": ramp}));
+    let rush = &mut tdset.spec.windows.as_mut().unwrap()[0];
+    (rush.replicas, rush.max_replicas) = (30, Some(40));
+    let mut cluster = beside(OPENING, hpa(1, 10), 5);
+    rest(&mut cluster, &tdset);
+    assert_eq!(bounds(&cluster), (30, 40));
+    // The ceiling holds from the end of the rush on: a lower bound above it would be refused.
+    let mut cluster = cluster.at(CLOSING);
+    rest(&mut cluster, &tdset);
+    assert_eq!(bounds(&cluster), (8, 10));
+    for (minute, least) in [(9, 8), (10, 6), (20, 4), (30, 2), (40, 2)] {
+        cluster = cluster.at(&format!("2026-03-02T17:{minute:02}:00Z"));
+        rest(&mut cluster, &tdset);
+        assert_eq!(bounds(&cluster), (least, 10), "after {minute} minutes");
+    }
+
+    // A ceiling that is lowered meanwhile holds at once.
+    let mut cluster = cluster.at(OPENING);
+    rest(&mut cluster, &tdset);
+    let mut cluster = cluster.at("2026-03-02T17:00:00Z");
+    rest(&mut cluster, &tdset);
+    tdset.spec.autoscaler.as_mut().unwrap().max_replicas = Some(5);
+    tdset.metadata.generation = tdset.metadata.generation.map(|generation| generation + 1);
+    rest(&mut cluster, &tdset);
+    assert_eq!(bounds(&cluster).1, 5);
+}
+
 fn nights() -> TDSet {
     web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0}))
 }
