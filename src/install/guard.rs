@@ -92,7 +92,8 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
     }
 }
 
-/// Corrects, and reports a bundle that was not `seen` in force yet to the certificates; whether anything differed.
+/// Corrects, and reports what is in force to the certificates where the bundle was not `seen` there yet, or may be there no
+/// longer; whether anything differed.
 async fn restore_and_look(
     client: &Client,
     plan: &Plan,
@@ -100,15 +101,13 @@ async fn restore_and_look(
     seen: &mut Option<Bundle>,
 ) -> Result<bool, Error> {
     let outcome = restore(client, plan).await;
-    if plan.bundle.is_none() || *seen == plan.bundle {
+    if plan.bundle.is_none() || (outcome.is_ok() && *seen == plan.bundle) {
         return outcome;
     }
     // Another replica may have written what this one could not.
     match look(client, certificates).await {
         Ok(bundle) => {
-            if bundle == plan.bundle {
-                *seen = bundle;
-            }
+            *seen = bundle;
             outcome
         }
         Err(error) => outcome.and(Err(error)),
