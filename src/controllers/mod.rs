@@ -25,6 +25,7 @@ pub mod difference;
 pub mod diffing_store;
 pub mod execution;
 pub mod fail_points;
+pub mod failures;
 pub mod finalizer;
 pub mod manifest;
 pub mod metrics;
@@ -47,7 +48,6 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, FuturesUnordered, StreamExt as _};
@@ -62,9 +62,10 @@ use tracing::{debug, warn};
 
 use crate::runtime::clock::{self, Alarms};
 use crate::runtime::leader::Stop;
+use failures::Failures;
 use metrics::Reconciliations;
 use object_metrics::ObjectMetrics;
-use outcome::{Class, Error, Outcome};
+use outcome::{Error, Outcome};
 use problems::Problems;
 use reconciler::{Reconciler, State};
 use scope::{Scope, WatchScope};
@@ -74,10 +75,6 @@ pub use watched::Watched;
 /// Reconciliations that run at the same time. One mostly waits for the API server, which at this many calls in flight
 /// is busy and not yet queueing for long.
 const CONCURRENCY: u16 = 32;
-
-/// Reconciliations in a row that have to fail for a failure to be a lasting one, which the status says: some ten
-/// seconds.
-const LASTING: u32 = 5;
 
 /// How the names of those annotations begin by which users ask for something.
 const ANNOTATIONS: &str = "gatehouse.dev/";
@@ -97,7 +94,7 @@ struct Context<Kind: Reconciler> {
     scope: Scope,
     /// In boxes: a map has room for more than it holds.
     states: StateStore<Option<Box<State<Kind>>>>,
-    failures: StateStore<u32>,
+    failures: StateStore<Failures>,
     reconciliations: Reconciliations,
     /// Which objects cannot be reconciled.
     problems: Arc<ObjectMetrics<Problems>>,
@@ -177,7 +174,7 @@ impl<Kind: Reconciler> Context<Kind> {
         let shown = self.alarms.shown();
         let mut state = self.states.take(&uid).unwrap_or_default();
         let object = self.latest(&object).unwrap_or(object);
-        state.is_lasting = self.failures.of(&uid) >= LASTING;
+        state.is_lasting = self.failures.of(&uid).is_lasting();
         let counted = &self.reconciliations;
         let ended =
             reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope, counted).await;
@@ -189,12 +186,15 @@ impl<Kind: Reconciler> Context<Kind> {
         if let Some(latest) = self.latest(&object) {
             Kind::watched(&mut state.own, latest.meta().resource_version.as_deref());
         }
+        let is_lasting = state.is_lasting;
         self.states.put(&uid, Some(state));
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
         debug!(controller = Kind::NAME, object = %named(&*object), result, "reconciled");
         let again = match ended? {
-            Outcome::Refused(latest) => Some(latest.min(self.pause(&uid, Class::Permanent))),
+            Outcome::Refused(latest) => {
+                Some(latest.min(self.failures.update(&uid, |failures| failures.refuse(is_lasting))))
+            }
             outcome => {
                 self.failures.forget(&uid);
                 outcome.again()
@@ -206,18 +206,11 @@ impl<Kind: Reconciler> Context<Kind> {
 
     /// How soon a reconciliation that failed is tried again.
     fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
-        let pause = self.pause(object.meta().uid.as_deref().unwrap_or_default(), error.class());
+        let uid = object.meta().uid.as_deref().unwrap_or_default();
+        let pause = self.failures.update(uid, |failures| failures.fail(error.class()));
         let error = error.said();
         warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "reconciliation failed");
         Action::requeue(pause)
-    }
-
-    /// How long to wait after one more failure of that class.
-    fn pause(&self, uid: &str, class: Class) -> Duration {
-        class.pause(self.failures.update(uid, |failures| {
-            *failures = failures.saturating_add(1);
-            *failures
-        }))
     }
 }
 

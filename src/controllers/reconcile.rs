@@ -138,6 +138,7 @@ async fn execute<Kind: Reconciler>(
     counted: &Reconciliations,
 ) -> Result<Progress, Error> {
     let mut progress = Progress::default();
+    let has_lasted = std::mem::take(&mut state.is_lasting);
     for action in Kind::actions(execution.plan) {
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
@@ -171,8 +172,9 @@ async fn execute<Kind: Reconciler>(
         progress.is_incomplete = true;
         // What has failed for long enough stays so for a user, whatever it is.
         let is_lasting =
-            state.is_lasting && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
+            has_lasted && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
         let is_lasting = is_lasting && Kind::report(execution.plan) == Report::Last;
+        state.is_lasting |= is_lasting;
         match failure {
             Failure::Api(error) if error.class() != Class::Permanent && !is_lasting => return Err(error),
             failure if (is_lasting || failure.is_permanent()) && action.reports_refusal() => {

@@ -248,7 +248,7 @@ pub struct State<Kind: Reconciler> {
     pub refused: Option<RefusedWrite>,
     /// The action that failed last, and the event of that. A failure is reported once.
     pub failed: Option<(&'static str, String)>,
-    /// Whether the last reconciliations all failed.
+    /// Whether the last reconciliations all failed; after this one's actions, whether one of them failed still.
     pub is_lasting: bool,
     /// Whether the API server has refused the status for good, which is reported once.
     pub is_status_refused: bool,
