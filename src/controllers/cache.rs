@@ -1,8 +1,9 @@
 //! A cache of the objects that our objects own, kept up to date by a watch.
 //!
-//! Guarantees: looking at an object that is there costs no call; one that is not in the cache is asked for, so that
-//! an object of another owner, which has no label of ours and is not watched, is not taken for none; who owns an object
-//! is called after it has changed in anything that matters.
+//! Guarantees: looking at an object that is there costs no call while the watch goes on; one that is not in the cache is
+//! asked for, so that an object of another owner, which has no label of ours and is not watched, is not taken for none, and
+//! so is each where the watch has failed for a while; who owns an object is called after it has changed in anything that
+//! matters.
 //! Assumes: everything that is made carries the label that is watched for.
 
 use std::fmt::Debug;
@@ -65,6 +66,12 @@ where
         self.store.filled().await
     }
 
+    /// Whether the watch goes on, so that changes are noticed.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.store.is_filled()
+    }
+
     /// The object, if it is in the cache.
     #[must_use]
     pub fn cached(&self, namespace: &str, name: &str) -> Option<Arc<Child>> {
@@ -74,9 +81,9 @@ where
     /// The object, wherever it is.
     ///
     /// # Errors
-    /// When it is not in the cache and the API server does not say whether it is there.
+    /// When it is not in the cache, or the watch has failed for a while, and the API server does not say whether it is there.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Arc<Child>>, Error> {
-        if let Some(found) = self.cached(namespace, name) {
+        if let Some(found) = self.cached(namespace, name).filter(|_| self.is_filled()) {
             return Ok(Some(found));
         }
         let api = Api::<Child>::namespaced(self.client.clone(), namespace);

@@ -43,8 +43,8 @@ pub struct Observed {
     pub target: Option<Result<Scaled, Blocker>>,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
-    /// Whether changes of that autoscaler are not noticed.
-    pub is_autoscaler_unwatched: bool,
+    /// Whether changes of that autoscaler, or of what was made, are not noticed.
+    pub is_unwatched: bool,
     /// Another TDSet that holds the workload or the autoscaler: what, and its name.
     pub holder: Option<(String, String)>,
     /// Names of other autoscalers that scale the workload.

@@ -105,7 +105,7 @@ async fn read(
     Ok(Observed {
         target,
         autoscaler,
-        is_autoscaler_unwatched: is_unwatched(operator, spec),
+        is_unwatched: is_unwatched(operator, spec),
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
@@ -209,12 +209,17 @@ async fn horizontal(
     }
 }
 
-/// Whether changes of the autoscaler of the spec are not noticed.
+/// Whether changes of the autoscaler of the spec, or of what was made, are not noticed.
 fn is_unwatched(operator: &Operator, spec: &Spec) -> bool {
-    spec.autoscaler.as_ref().is_some_and(|autoscaler| match autoscaler.kind {
+    let of_made = spec.create().is_some_and(|create| {
+        let of_service = create.service_port.is_some() && !operator.services.is_filled();
+        of_service || !operator.deployments.is_filled()
+    });
+    let of_autoscaler = spec.autoscaler.as_ref().is_some_and(|autoscaler| match autoscaler.kind {
         AutoscalerKind::HorizontalPodAutoscaler => !operator.autoscalers.is_filled(),
         AutoscalerKind::ScaledObject => !operator.targets.watches_scaled_objects(),
-    })
+    });
+    of_made || of_autoscaler
 }
 
 /// The version from which on the API server takes a lower bound of 0, unless that is switched off (feature gate

@@ -172,7 +172,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
     let unwatched = unwatched
         || view.observed.unread_object.is_some()
         || view.observed.unread.is_some()
-        || view.observed.is_autoscaler_unwatched
+        || view.observed.is_unwatched
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();

@@ -332,7 +332,7 @@ fn an_autoscaler_that_is_not_watched_is_looked_at_every_half_minute() {
         let mut cluster = beside(EARLY, hpa(2, 9), 5);
         let soon = at("2026-03-02T06:00:30Z");
         assert!(rest(&mut cluster, &tdset).wake.unwrap() > soon, "{kind}");
-        cluster.0.is_autoscaler_unwatched = true;
+        cluster.0.is_unwatched = true;
         assert_eq!(rest(&mut cluster, &tdset).wake, Some(soon), "{kind}");
     }
 }
