@@ -54,7 +54,7 @@ mod tests {
         failures.fail(Class::Transient);
         assert!(failures.is_lasting());
         failures.refuse(true);
-        assert!(failures.is_lasting(), "it was told, and fails still");
+        assert!(failures.is_lasting(), "reporting a failure does not end it");
         failures.refuse(false);
         assert!(!failures.is_lasting());
     }

@@ -2,6 +2,11 @@
 
 use super::sources::root;
 
+/// The text of a file of the project.
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
 /// The tests of the cluster tier that the checks of a change pass by.
 fn passed_by(text: &str) -> Vec<&str> {
     let table = text.split_once("const PASSED_BY").and_then(|(_, after)| after.split_once("\n];"));
@@ -31,7 +36,6 @@ fn in_slices(text: &str) -> Vec<&str> {
 
 #[test]
 fn each_list_in_slices_has_a_row_in_the_docs() {
-    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let (suite, page) = (read("tests/api/main.rs"), read("docs/development.md"));
     let lists = in_slices(&suite);
     assert!(lists.len() > 5, "{lists:?}");
@@ -47,7 +51,6 @@ fn each_list_in_slices_has_a_row_in_the_docs() {
 
 #[test]
 fn each_test_that_runs_at_night_alone_has_a_row_in_the_docs() {
-    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let (suite, page) = (read("tests/e2e/passed_by.rs"), read("docs/development.md"));
     let titles = passed_by(&suite);
     assert!(titles.len() > 20, "{titles:?}");
