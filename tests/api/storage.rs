@@ -15,6 +15,7 @@ mod terminal;
 mod throttled;
 mod unreached;
 mod users;
+mod way;
 mod webhook;
 mod widgets;
 

@@ -11,10 +11,11 @@ use kit::bed::Bed;
 use kit::objects::{Ask, condition};
 use kit::program::Program;
 use kit::random::{Random, is_night};
-use kit::wait::{eventually, within};
+use kit::wait::PATIENCE;
 use serde_json::{Value, json};
 
 use super::kubernetes::{asked_for, hurried_for};
+use super::way::{Way, by_another_way};
 use super::widgets::{Widgets, command, run};
 
 /// Clients that write and delete beside a migration.
@@ -68,7 +69,7 @@ impl Others<'_> {
     }
 }
 
-/// So many patches one after the other take longer than two looks into etcd.
+/// One object after the other, so that what passes between two looks is counted.
 pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
 /// The longest until one of those is as far as it is wanted to be.
@@ -90,8 +91,9 @@ pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     nothing_is_lost(bed, "moving", "gatehouse", |widgets, left| {
         let all = left();
         let die = |is_time: &dyn Fn() -> Result<(), String>| {
-            let migrator = started(widgets, bed.cluster.kubeconfig());
-            within(DEATH, is_time);
+            let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-of-the-dying");
+            let migrator = started(widgets, &kubeconfig);
+            way.pass_until(all / 2, DEATH, is_time);
             migrator.kill();
             println!("killed with {} of {all} that it alone writes to go", left());
             assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
@@ -192,19 +194,30 @@ fn place(widgets: &Widgets) -> Value {
     place.as_str().map_or(Value::Null, |place| serde_json::from_str(place).expect("JSON"))
 }
 
-/// 200 objects, and a migration that has written some of them.
-pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
+/// Whether no more objects than that are to be written.
+pub fn has_left(widgets: &Widgets, most: usize) -> Result<(), String> {
+    match widgets.in_etcd("v1alpha1").len() {
+        left if left <= most => Ok(()),
+        left => Err(format!("it has {left} objects to go")),
+    }
+}
+
+/// 200 objects, and a migration that has written some of them, by a way on which nothing passes until it is opened.
+pub fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Way, Program) {
     let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
     widgets.make(200);
     widgets.store_as_v1();
-    let migrator = started(&widgets, bed.cluster.kubeconfig());
-    eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
-    (widgets, migrator)
+    let kubeconfig = format!("kubeconfig-of-{name}");
+    let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), &kubeconfig);
+    let migrator = started(&widgets, &kubeconfig);
+    way.pass_until(10, PATIENCE, || has_left(&widgets, 180));
+    (widgets, way, migrator)
 }
 
 pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
-    let (widgets, migrator) = at_work(bed, "interrupted");
+    let (widgets, way, migrator) = at_work(bed, "interrupted");
     migrator.interrupt();
+    way.open();
     assert_eq!(migrator.code(), Some(1));
     let left = widgets.in_etcd("v1alpha1").len();
     assert_ne!(left, 0, "it was interrupted before its end");
@@ -233,10 +246,11 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
 
 /// As beside a leader that has ended the migration which the command is about.
 pub fn an_interrupted_run_says_nothing_of_what_others_have_ended(bed: &Bed) {
-    let (widgets, migrator) = at_work(bed, "ended");
+    let (widgets, way, migrator) = at_work(bed, "ended");
     let status = format!("{}/status", widgets.path_of_definition());
     bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": ["v1"]}})));
     migrator.terminate();
+    way.open();
     assert_eq!(migrator.code(), Some(1));
     let said = condition(&widgets.definition(), "StorageMigrated");
     assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!("Migrated")), "{said}");

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 use kit::audit::Line;
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::{Ask, condition};
-use kit::process;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually};
 use serde_json::{Value, json};
 
-use super::moving::{at_work, slowly, started};
-use super::unreached::by_another_way;
+use super::moving::{at_work, has_left, slowly, started};
 use super::users;
+use super::way::by_another_way;
 use super::widgets::{Widgets, run, run_as};
 
 /// The annotation of a definition that has the place.
@@ -50,15 +49,12 @@ pub fn a_run_that_is_killed_is_taken_up_at_its_place(bed: &Bed) {
     widgets.store_as_v1();
     let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-of-the-killed");
     let migrator = started(&widgets, &kubeconfig);
-    eventually(|| if widgets.in_etcd("v1alpha1").len() <= 370 { Ok(()) } else { Err("it has not got on") });
-    // Without an API server it gets nothing done until it is time to keep the place.
-    way.cut();
+    way.pass_until(10, PATIENCE, || has_left(&widgets, 370));
+    // It gets nothing done until it is time to keep the place.
     let begun = Instant::now();
     eventually(|| if begun.elapsed() > INTERVAL { Ok(()) } else { Err("it is not time yet") });
-    way.mend();
-    let place = bed.objects.until(&format!("crd/{}", widgets.name), "", |definition| {
-        place_of(definition).ok_or_else(|| "no place is kept".to_owned())
-    });
+    let kept = || place_of(&widgets.definition()).ok_or_else(|| "no place is kept".to_owned());
+    let place = way.pass_until(10, PATIENCE, kept);
     migrator.kill();
     let left = widgets.in_etcd("v1alpha1").len();
     assert_ne!(left, 0, "it was killed before its end");
@@ -91,8 +87,9 @@ fn continued(line: &Line) -> Option<String> {
 
 /// The token of the place has become too old: the API server gives another, and the run goes on by that.
 pub fn a_place_that_has_become_too_old_loses_no_object(bed: &Bed) {
-    let (widgets, migrator) = at_work(bed, "old");
+    let (widgets, way, migrator) = at_work(bed, "old");
     migrator.interrupt();
+    way.open();
     assert_eq!(migrator.code(), Some(1));
     let place = place_of(&widgets.definition()).expect("a place");
     let token = place["next"].as_str().expect("a token").replace('=', "%3D");
@@ -131,9 +128,10 @@ fn forget_the_past(widgets: &Widgets) {
 
 /// What is known of all objects is known of the definition that a run began with.
 pub fn a_definition_that_is_changed_meanwhile_keeps_its_versions(bed: &Bed) {
-    let (widgets, migrator) = at_work(bed, "changed");
+    let (widgets, way, migrator) = at_work(bed, "changed");
     let change = json!({"spec": {"names": {"categories": ["changed"]}}});
     bed.objects.must(Ask::patch(widgets.path_of_definition(), change));
+    way.open();
     assert_eq!(migrator.code(), Some(1));
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0], "all the same");
     assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
@@ -149,12 +147,11 @@ pub fn a_definition_that_is_changed_meanwhile_keeps_its_versions(bed: &Bed) {
 
 /// Another definition has the name by the time that the run ends: nothing is known of its objects.
 pub fn a_definition_that_is_made_again_meanwhile_keeps_its_versions(bed: &Bed) {
-    let (widgets, migrator) = at_work(bed, "again");
-    process::freeze(migrator.id().pid());
+    let (widgets, way, migrator) = at_work(bed, "again");
     bed.objects.must(Ask::delete(widgets.path_of_definition()));
     bed.objects.until_gone(&format!("crd/{}", widgets.name), "");
     widgets.make_again();
-    process::thaw(migrator.id().pid());
+    way.open();
     let log = migrator.log().path().to_owned();
     let code = migrator.code();
     assert_eq!(code, Some(1), "{}", std::fs::read_to_string(log).expect("a log"));
