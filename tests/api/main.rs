@@ -92,6 +92,7 @@ const MODULES: &[Module] = &[
     beside("tdset::outage", tdset::outage::TESTS, CLOCKS),
     beside("tdset::refusals", tdset::refusals::ON_CLOCKS, CLOCKS),
     beside("tdset::dates", tdset::dates::ON_CLOCKS, CLOCKS),
+    beside("tdset::reported", tdset::reported::ON_CLOCKS, CLOCKS),
     beside("audited", audited::TESTS, OLDEST),
     beside("policies", policies::ON_CLOCKS, CLOCKS),
     beside("tdset::crashing_operator", tdset::crashing_operator::TESTS, CLOCKS),

@@ -2,30 +2,41 @@
 
 use kit::bed::Bed;
 use kit::objects::{Ask, http_get, path_of};
+use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::json;
 
 use super::refusals::Refusal;
 use super::{notes, patch, tdset};
 use crate::Test;
-use crate::site::problems;
+use crate::site::{Site, problems};
 
 pub const TESTS: &[Test] = &[
-    ("actions_are_counted", actions_are_counted),
     ("a_status_that_is_refused_is_an_event", a_status_that_is_refused_is_an_event),
     ("conditions_of_another_client_stay", conditions_of_another_client_stay),
 ];
 
+/// Those on sites.
+pub const ON_CLOCKS: &[Test] = &[("actions_are_counted", actions_are_counted)];
+
 fn actions_are_counted(bed: &Bed) {
     let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let operator = site.start(Fate::Lives);
     namespace.create(&tdset("counted", &json!({})));
     namespace.until("tdset/counted", "{.status.observedGeneration}", "1");
-    let line =
-        "gatehouse_actions_total{controller=\"tdset\",action=\"tdset.make-deployment\",result=\"done\"} ";
-    let page = bed.gate(|gate| http_get(gate.health, "/metrics"));
-    let counted = page.lines().find_map(|one| one.strip_prefix(line)?.parse::<u64>().ok());
-    let actions: Vec<_> = page.lines().filter(|line| line.starts_with("gatehouse_actions")).collect();
-    assert!(counted.is_some_and(|count| count > 0), "{actions:#?}");
+    // How often, in this namespace alone.
+    let counted = |action: &str| {
+        let line =
+            format!("gatehouse_actions_total{{controller=\"tdset\",action=\"{action}\",result=\"done\"}} ");
+        let page = operator.page();
+        page.lines().find_map(|one| one.strip_prefix(&line)?.parse::<u64>().ok()).unwrap_or_default()
+    };
+    let (made, written) = ("tdset.make-deployment", "tdset.write-count");
+    assert!(counted(made) > 0 && counted(written) == 0);
+    patch(&namespace, "counted", &json!({"defaultReplicas": 2}));
+    namespace.until("tdset/counted", "{.status.observedGeneration}", "2");
+    assert!(counted(written) > 0);
 }
 
 /// A status that cannot be written says nothing: an event does, once, and a series while it is so.
