@@ -10,7 +10,7 @@ use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use kit::bed::{Bed, Namespace};
 use kit::kstatus::kstatus;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -79,7 +79,7 @@ fn clients_that_wait_see_when_it_is_ready(bed: &Bed) {
     assert_eq!(kstatus(&object), "InProgress", "{object}");
     let changed = namespace.change("tdset/waited", &json!({"spec": {"defaultReplicas": 0}}));
     assert_eq!(kstatus(&changed), "InProgress", "{changed}");
-    namespace.kubectl(&["wait", "--for=condition=Ready", "tdset/waited", "--timeout=60s"]).ok();
+    namespace.kubectl(&["wait", "--for=condition=Ready", "tdset/waited", &timeout(PATIENCE)]).ok();
     let object = namespace.get("tdset", "waited");
     assert_eq!(kstatus(&object), "Current", "{object}");
     namespace.change("tdset/waited", &json!({"spec": {"defaultReplicas": 1}}));

@@ -9,7 +9,7 @@ use kit::audit::Line;
 use kit::call::Call;
 use kit::objects::{Ask, Objects, Outcome, path_of};
 use kit::process;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options};
 
@@ -108,7 +108,7 @@ impl Bed {
 
     /// A namespace with nothing in it: what was there under that name goes first.
     pub fn namespace(&self, name: &str) -> Namespace<'_> {
-        self.kubectl(&["delete", "namespace", name, "--ignore-not-found", "--timeout=2m"]).ok();
+        self.kubectl(&["delete", "namespace", name, "--ignore-not-found", &timeout(PATIENCE)]).ok();
         self.kubectl(&["create", "namespace", name]).ok();
         Namespace { bed: self, name: name.to_owned() }
     }
@@ -155,8 +155,14 @@ impl Bed {
     /// Waits until both replicas are ready.
     #[track_caller]
     pub fn until_whole(&self) {
-        let status =
-            self.kubectl(&["rollout", "status", "deployment/gatehouse", "-n", NAMESPACE, "--timeout=3m"]);
+        let status = self.kubectl(&[
+            "rollout",
+            "status",
+            "deployment/gatehouse",
+            "-n",
+            NAMESPACE,
+            &timeout(PATIENCE * 2),
+        ]);
         status.ok();
     }
 

@@ -7,7 +7,7 @@ use kit::databases::Server;
 use kit::objects::condition;
 use kit::process;
 use kit::random::is_night;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -17,8 +17,11 @@ use crate::release::{NAMESPACE, Way};
 pub const TESTS: &[Test] = &[
     ("scripts_are_applied_and_taken_back", scripts_are_applied_and_taken_back),
     ("scripts_are_applied_to_servers", scripts_are_applied_to_servers),
-    ("a_run_outlives_gatehouse_and_the_api_server", a_run_outlives_gatehouse_and_the_api_server),
 ];
+
+/// Without gatehouse and without the API server, for a while.
+pub const ALONE: &[Test] =
+    &[("a_run_outlives_gatehouse_and_the_api_server", a_run_outlives_gatehouse_and_the_api_server)];
 
 /// The label and the annotation by which pods wait.
 const WAIT: &str = "gatehouse.dev/wait-for-migration";
@@ -79,7 +82,7 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
         .apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sql"}, "data": data}));
     namespace.apply(&migration(&["1", "2"]));
     // As a pipeline waits.
-    let ready = ["wait", "--for=condition=Ready", "databasemigration/shop", "--timeout=150s"];
+    let ready = ["wait", "--for=condition=Ready", "databasemigration/shop", &timeout(PATIENCE)];
     namespace.kubectl(&ready).ok();
     let shop = namespace.get("databasemigration/shop").expect("it is there");
     assert_eq!(shop["status"]["appliedCount"], 2, "{}", shop["status"]);
@@ -94,7 +97,7 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     let jobs = namespace.list("jobs", "app.kubernetes.io/instance=shop");
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     let run = jobs[0]["metadata"]["name"].as_str().expect("a name").to_owned();
-    namespace.kubectl(&["delete", "job", &run, "--timeout=60s"]).ok();
+    namespace.kubectl(&["delete", "job", &run, &timeout(PATIENCE)]).ok();
     let texts = format!("configmap/{run}");
     namespace.get(&texts).expect("the texts of what was applied");
     let waits = namespace.get("pod/application").expect("a pod");
@@ -107,11 +110,11 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     });
     namespace.kubectl(&["delete", "pod", "application"]).ok();
 
-    namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=120s"]).ok();
+    namespace.kubectl(&["delete", "databasemigration", "shop", &timeout(PATIENCE)]).ok();
     // All tables are gone, so that they can be made again.
     namespace.apply(&migration(&["1", "2", "3"]));
     until_applied(&namespace, 3);
-    namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=120s"]).ok();
+    namespace.kubectl(&["delete", "databasemigration", "shop", &timeout(PATIENCE)]).ok();
 }
 
 /// A password that breaks URLs, shells and SQL.
@@ -235,5 +238,5 @@ fn a_run_outlives_gatehouse_and_the_api_server(bed: &Bed, way: Way) {
     let mut asked = migration(&["1"]);
     asked["metadata"]["name"] = json!("asked");
     eventually(|| namespace.kubectl(&["apply", "--dry-run=server"]).input(asked.to_string()).run());
-    namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=60s"]).ok();
+    namespace.kubectl(&["delete", "databasemigration", "shop", &timeout(PATIENCE)]).ok();
 }

@@ -2,7 +2,7 @@
 
 use gatehouse::kinds::KINDS;
 use kit::call::Call;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, timeout};
 
 use crate::cluster::{Bed, Namespace};
 use crate::databasemigration::claim;
@@ -59,9 +59,9 @@ fn migrations_are_taken_and_a_file_is_migrated(bed: &Bed, namespace: &Namespace<
     bed.kubectl(&["apply", "--dry-run=server", "--recursive", "-f", &folder.to_string_lossy()]).ok();
     claim(namespace, "notes");
     namespace.kubectl(&["apply", "-f", &folder.join("sqlite.yaml").to_string_lossy()]).ok();
-    let ready = ["wait", "--for=condition=Ready", "databasemigration/notes", "--timeout=150s"];
+    let ready = ["wait", "--for=condition=Ready", "databasemigration/notes", &timeout(PATIENCE)];
     namespace.kubectl(&ready).ok();
     let notes = namespace.get("databasemigration/notes").expect("it is there");
     assert_eq!(notes["status"]["appliedCount"], 1, "{}", notes["status"]);
-    namespace.kubectl(&["delete", "databasemigration", "notes", "--timeout=150s"]).ok();
+    namespace.kubectl(&["delete", "databasemigration", "notes", &timeout(PATIENCE)]).ok();
 }

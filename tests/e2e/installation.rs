@@ -9,7 +9,7 @@ use gatehouse::rbac::AuditTrace;
 use jiff::Timestamp;
 use kit::audit::Line;
 use kit::objects::condition;
-use kit::wait::{eventually, within};
+use kit::wait::{PATIENCE, eventually, timeout, within};
 use serde_json::{Value, json};
 
 use crate::cluster::{BUSYBOX, Bed, Namespace};
@@ -103,7 +103,7 @@ fn a_rolling_restart_fails_no_call(bed: &Bed, way: Way) {
     bed.kubectl(&["rollout", "restart", "deployment/gatehouse", "-n", NAMESPACE]).ok();
     bed.until_whole();
     for pod in &old {
-        let gone = ["wait", "--for=delete", &format!("pod/{pod}"), "-n", NAMESPACE, "--timeout=150s"];
+        let gone = ["wait", "--for=delete", &format!("pod/{pod}"), "-n", NAMESPACE, &timeout(PATIENCE)];
         bed.kubectl(&gone).ok();
     }
     traffic.until_more(100);
@@ -257,7 +257,7 @@ fn while_every_replica_is_down_other_work_goes_on(bed: &Bed, way: Way) {
         bed.kubectl(&["delete", "lease", "other", "-n", of]).ok();
     }
     // Deletions do not ask it.
-    namespace.kubectl(&["delete", "tdset", "kept", "--timeout=60s"]).ok();
+    namespace.kubectl(&["delete", "tdset", "kept", &timeout(PATIENCE)]).ok();
 
     bed.kubectl(&["scale", "deployment/gatehouse", "--replicas=2", "-n", NAMESPACE]).ok();
     bed.until_whole();
@@ -350,7 +350,7 @@ fn objects_outlive_an_uninstallation(bed: &Bed, way: Way) {
     }
     // Objects are read, changed and deleted without it, by themselves and with their namespace.
     namespace.kubectl(&["annotate", "tdset/kept", "seen=yes"]).ok();
-    bed.kubectl(&["delete", "namespace", "leaving", "--timeout=2m"]).ok();
+    bed.kubectl(&["delete", "namespace", "leaving", &timeout(PATIENCE)]).ok();
 
     bed.deploy(way);
     let after: Result<Vec<_>, _> =

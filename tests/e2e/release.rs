@@ -4,6 +4,7 @@ use std::process::Command;
 
 use kit::call::Call;
 use kit::random::is_night;
+use kit::wait::{PATIENCE, timeout};
 
 use crate::cluster::Bed;
 use crate::etcd::replayed;
@@ -41,8 +42,8 @@ impl Way {
             Self::Chart => {
                 // A comma would begin another value.
                 let filter = format!("log.filter={}", replayed::FILTER.replace(',', "\\,"));
-                let mut install =
-                    vec!["install", "gatehouse", CHART, "--create-namespace", "--wait", "--timeout=2m"];
+                let limit = timeout(PATIENCE);
+                let mut install = vec!["install", "gatehouse", CHART, "--create-namespace", "--wait", &limit];
                 install.extend(["--set-string", &filter]);
                 if !is_night() {
                     install.extend(["--set", DRAIN]);
@@ -52,8 +53,15 @@ impl Way {
             Self::Kustomize => {
                 let base = root().join("deploy/base");
                 bed.kubectl(&["apply", "--kustomize", &base.to_string_lossy()]).ok();
-                bed.kubectl(&["rollout", "status", "deployment/gatehouse", "-n", NAMESPACE, "--timeout=2m"])
-                    .ok();
+                bed.kubectl(&[
+                    "rollout",
+                    "status",
+                    "deployment/gatehouse",
+                    "-n",
+                    NAMESPACE,
+                    &timeout(PATIENCE),
+                ])
+                .ok();
             }
         }
     }
@@ -63,16 +71,16 @@ impl Way {
     pub fn remove(self, bed: &Bed) {
         match self {
             Self::Chart => {
-                helm(bed, &["uninstall", "gatehouse", "--wait", "--timeout=3m"]);
+                helm(bed, &["uninstall", "gatehouse", "--wait", &timeout(PATIENCE * 2)]);
                 bed.until_ended();
-                bed.kubectl(&["delete", "namespace", NAMESPACE, "--timeout=3m"]).ok();
+                bed.kubectl(&["delete", "namespace", NAMESPACE, &timeout(PATIENCE * 2)]).ok();
             }
             Self::Kustomize => {
                 let base = root().join("deploy/base");
                 bed.kubectl(&["delete", "--kustomize", &base.to_string_lossy(), "--wait=false"]).ok();
                 bed.until_ended();
                 let namespace = format!("namespace/{NAMESPACE}");
-                bed.kubectl(&["wait", "--for=delete", &namespace, "--timeout=3m"]).ok();
+                bed.kubectl(&["wait", "--for=delete", &namespace, &timeout(PATIENCE * 2)]).ok();
             }
         }
     }

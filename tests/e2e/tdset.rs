@@ -3,7 +3,7 @@
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use kit::objects::condition;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -186,7 +186,7 @@ fn a_changed_image_rolls_out(bed: &Bed, way: Way) {
     namespace.apply(&silent);
     until_ready(&namespace, "shop", 1);
     namespace.apply(&answering);
-    namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=2m"]).ok();
+    namespace.kubectl(&["rollout", "status", "deployment/shop", &timeout(PATIENCE)]).ok();
     until_ready(&namespace, "shop", 1);
     eventually(|| {
         let mut pods = namespace.list("pods", "");
@@ -246,10 +246,10 @@ fn workloads_of_others_follow(bed: &Bed, way: Way) {
         ("hpa/bounded", "{.spec.minReplicas}", "2"),
     ] {
         let condition = format!("--for=jsonpath={field}={value}");
-        namespace.kubectl(&["wait", &condition, object, "--timeout=60s"]).ok();
+        namespace.kubectl(&["wait", &condition, object, &timeout(PATIENCE)]).ok();
     }
-    namespace.kubectl(&["delete", "tdset", "theirs", "counted", "bounded", "--timeout=60s"]).ok();
+    namespace.kubectl(&["delete", "tdset", "theirs", "counted", "bounded", &timeout(PATIENCE)]).ok();
     namespace
-        .kubectl(&["wait", "--for=jsonpath={.spec.replicas}=1", "deployment/theirs", "--timeout=60s"])
+        .kubectl(&["wait", "--for=jsonpath={.spec.replicas}=1", "deployment/theirs", &timeout(PATIENCE)])
         .ok();
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use kit::operator::{Fate, Operator};
+use kit::wait::PATIENCE;
 use serde_json::json;
 
 use super::cluster::{Etcd, NAME};
@@ -130,9 +131,9 @@ fn is_made_alike(trial: &Trial<'_>, twin: &Twin<'_>) {
     change("upgraded", &json!({"version": "3.7.3"}), 2);
     change("shrunk", &json!({"replicas": 1, "storage": {"size": "2Gi"}}), 1);
     assert_eq!(etcd.seen().len(), 2, "no member is added twice");
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     operator.meets(Fate::IsAnsweredOtherwise);
-    gone_within("5m", bed, namespace); // what is refused is tried again after a minute at most
+    gone_within(PATIENCE * 2, bed, namespace); // what is refused is tried again after a minute at most
     gone_with_its_object(bed, calm);
     let (taken, met) = (begun.elapsed(), operator.ever_met());
     crate::figure(format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gatehouse::kinds::etcdcluster::etcd::{Client, Limits};
 use kit::call::Call;
 use kit::etcd::{Calls as _, Range};
-use kit::wait::{eventually, patient};
+use kit::wait::{PATIENCE, eventually, patient, timeout};
 use serde_json::{Value, json};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
@@ -176,7 +176,7 @@ fn folder(bed: &Bed, namespace: &Namespace<'_>) -> PathBuf {
             "volumes": [{"name": "backups", "persistentVolumeClaim": {"claimName": CLAIM}}],
         },
     }));
-    namespace.kubectl(&["wait", "--for=condition=Ready", "pod", READER, "--timeout=2m"]).ok();
+    namespace.kubectl(&["wait", "--for=condition=Ready", "pod", READER, &timeout(PATIENCE)]).ok();
     let processes = bed.processes(&namespace.name, READER, &["sleep"]);
     PathBuf::from(format!("/proc/{}/root/backups", processes[0])).join(&namespace.name).join(NAME)
 }

@@ -63,7 +63,7 @@ pub fn etcd_follows_another_authority(bed: &Bed, way: Way) {
     for pod in &etcd.pods() {
         assert!(etcd.asked(pod, &before).is_err(), "the earlier certificates are gone");
     }
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: another authority: {report}", way.name()));
     gone_with_its_object(bed, &namespace);

@@ -13,7 +13,8 @@ use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Tls};
 use kit::history::writer::{Pace, Report, Writer};
 use kit::kstatus::kstatus;
 pub use kit::objects::condition;
-use kit::wait::{patient, within};
+use kit::random::is_night;
+use kit::wait::{patient, timeout, within};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -22,11 +23,15 @@ use crate::cluster::Namespace;
 /// How long a cluster may take to be as it is asked for, unless a test has it take longer.
 const PATIENCE: Duration = Duration::from_mins(4);
 
-/// How clients write: several clusters are written to at a time, and no gap that is looked for is shorter.
-const PACE: Pace = Pace { clients: 4, pause: Duration::from_millis(10) };
+/// How clients write: more often than any gap that a test looks for is long. By day several clusters are written to at a
+/// time, and their clients leave the cores to what is tested.
+fn pace() -> Pace {
+    let pause = if is_night() { Duration::from_millis(10) } else { Duration::from_millis(40) };
+    Pace { clients: 4, pause }
+}
 
 /// Between two looks at the members.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// How long a call may take, to a member that hangs too.
 const CALL: Duration = Duration::from_secs(2);
@@ -88,7 +93,7 @@ impl<'a> Etcd<'a> {
             writer: RefCell::default(),
             service: RefCell::default(),
             writers: Cell::default(),
-            pace: Cell::new(PACE),
+            pace: Cell::new(pace()),
             patience: Cell::new(PATIENCE),
             cluster_id: Cell::default(),
             most: Cell::new(replicas),
@@ -283,7 +288,7 @@ impl<'a> Etcd<'a> {
     #[track_caller]
     pub fn wait_until_ready(&self) {
         let object = format!("etcdcluster/{NAME}");
-        self.namespace.kubectl(&["wait", "--for=condition=Ready", &object, "--timeout=5m"]).ok();
+        self.namespace.kubectl(&["wait", "--for=condition=Ready", &object, &timeout(PATIENCE)]).ok();
         let object = self.object().expect("it is there");
         let (asked, status) = (&object["spec"], &object["status"]);
         assert_eq!(status["readyReplicas"], asked["replicas"], "{object}");

@@ -29,7 +29,7 @@ pub fn etcd_is_brought_one_minor_down(bed: &Bed, way: Way) {
     // It reads its log once more.
     crash(&etcd, &namespace, "main-0");
     etcd.goes_on(100);
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: down and up: {report}", way.name()));
     gone_with_its_object(bed, &namespace);

@@ -99,7 +99,7 @@ impl Trial<'_> {
         etcd.goes_on(100);
         self.is_tidy();
         assert_eq!(etcd.seen().len(), 2, "no member is added twice");
-        let report = etcd.expect_kept(1000);
+        let report = etcd.expect_kept(300);
         gone_with_its_object(self.bed, self.namespace);
         report.to_string()
     }

@@ -125,7 +125,7 @@ fn scale(etcd: &Etcd<'_>, replicas: usize) {
 }
 
 fn over(trial: &Trial<'_>, operator: &str) {
-    let report = trial.etcd.expect_kept(1000);
+    let report = trial.etcd.expect_kept(300);
     crate::figure(format!("{}: etcd: with an operator that {operator}: {report}", trial.way.name()));
     gone_with_its_object(trial.bed, trial.namespace);
 }

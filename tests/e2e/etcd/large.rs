@@ -106,7 +106,7 @@ pub fn etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced(bed: &Bed, wa
     };
     let elections = long.iter().filter(is_election).count();
     assert!(elections <= 1 && elections == long.len(), "gaps in which no change was acknowledged: {long:#?}");
-    gone_within("5m", bed, &namespace);
+    gone_within(PATIENCE, bed, &namespace);
 }
 
 /// Changes a second.

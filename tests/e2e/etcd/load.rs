@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use kit::process;
-use kit::wait::within;
+use kit::wait::{PATIENCE, timeout, within};
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, condition};
@@ -38,7 +38,7 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
         way.name(),
         begun.elapsed()
     ));
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: asked for another count every second: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
@@ -129,7 +129,7 @@ pub fn a_cluster_that_hangs_holds_up_no_other(bed: &Bed, way: Way) {
             way.name()
         ));
     }
-    namespace.kubectl(&["delete", "etcdclusters", "--all", "--timeout=5m"]).ok();
+    namespace.kubectl(&["delete", "etcdclusters", "--all", &timeout(PATIENCE * 2)]).ok();
 }
 
 /// A cluster of one member that leaves nothing behind. etcd allocates two files of its log beforehand, 64 MB each.

@@ -24,9 +24,10 @@ mod transitions;
 pub mod unattended;
 mod users;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kit::process;
+use kit::wait::{PATIENCE, timeout};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -37,50 +38,50 @@ use cluster::{Etcd, condition};
 /// Each has a namespace of its own, and none changes what is deployed. The longest come first: they run side by side.
 pub const TESTS: &[Test] = &[
     (
+        "etcd_keeps_its_members_whatever_of_its_objects_is_deleted",
+        owned::etcd_keeps_its_members_whatever_of_its_objects_is_deleted,
+    ),
+    (
         "etcd_is_brought_back_from_the_member_that_is_left",
         recovery::etcd_is_brought_back_from_the_member_that_is_left,
     ),
-    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
     ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
-    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
+    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
+    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
-    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
     ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
+    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
     (
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
     (
-        "etcd_that_has_filled_its_volume_takes_writes_again",
-        full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
+        "etcd_grows_and_is_backed_up_although_its_template_is_refused",
+        refused::etcd_grows_and_is_backed_up_although_its_template_is_refused,
+    ),
+    ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
+    (
+        "etcd_that_is_paused_is_reached_by_its_service",
+        unattended::etcd_that_is_paused_is_reached_by_its_service,
     ),
     (
         "etcd_grows_although_its_object_is_written_all_the_time",
         busy::etcd_grows_although_its_object_is_written_all_the_time,
     ),
+    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
+    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
     (
-        "etcd_keeps_its_members_whatever_of_its_objects_is_deleted",
-        owned::etcd_keeps_its_members_whatever_of_its_objects_is_deleted,
+        "etcd_that_has_filled_its_volume_takes_writes_again",
+        full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
+    ),
+    (
+        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
+        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
     ),
     (
         "etcd_is_asked_for_fewer_while_a_claim_is_pending",
         load::etcd_is_asked_for_fewer_while_a_claim_is_pending,
-    ),
-    ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
-    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
-    (
-        "etcd_grows_and_is_backed_up_although_its_template_is_refused",
-        refused::etcd_grows_and_is_backed_up_although_its_template_is_refused,
-    ),
-    (
-        "etcd_that_is_paused_is_reached_by_its_service",
-        unattended::etcd_that_is_paused_is_reached_by_its_service,
-    ),
-    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
-    (
-        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
-        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
     ),
 ];
 
@@ -152,7 +153,7 @@ fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
         crate::figure(format!("{}: etcd: {replicas} members after {:.1?}", way.name(), begun.elapsed()));
     }
     volumes_grow(&etcd, &namespace);
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: grown and shrunk: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
@@ -170,11 +171,11 @@ fn volumes_grow(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
 
 /// Deletes the only cluster of the namespace: nothing of it is left, for its volumes are to go with it.
 fn gone_with_its_object(bed: &Bed, namespace: &Namespace<'_>) {
-    gone_within("2m", bed, namespace);
+    gone_within(PATIENCE, bed, namespace);
 }
 
-fn gone_within(patience: &str, bed: &Bed, namespace: &Namespace<'_>) {
-    namespace.kubectl(&["delete", "etcdcluster", "main", &format!("--timeout={patience}")]).ok();
+fn gone_within(limit: Duration, bed: &Bed, namespace: &Namespace<'_>) {
+    namespace.kubectl(&["delete", "etcdcluster", "main", &timeout(limit)]).ok();
     for resource in ["statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets"] {
         bed.until_gone(resource, &namespace.name);
     }
@@ -207,7 +208,7 @@ fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
         etcd.goes_on(100);
         crate::figure(format!("{}: etcd: {version} after {:.1?}", way.name(), begun.elapsed()));
     }
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: upgraded: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
@@ -249,7 +250,7 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
             begun.elapsed()
         ));
     }
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     crate::figure(format!("{}: etcd: members lost: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }

@@ -144,7 +144,7 @@ fn brought_down(bed: &Bed, way: Way, fate: Fate) {
             etcd.change(&json!({"version": "3.5.33"}));
             until_agreed(etcd, "3.5.33", "3.5");
         });
-        let report = etcd.expect_kept(500);
+        let report = etcd.expect_kept(300);
         crate::figure(format!("{}: etcd: down, {fate:?}: {report}", trial.way.name()));
     });
 }

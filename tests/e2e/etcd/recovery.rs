@@ -26,7 +26,7 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
     etcd.until_settled(3);
     etcd.write();
     (0..5).for_each(|_| etcd.goes_on(100));
-    let report = etcd.expect_kept(500);
+    let report = etcd.expect_kept(300);
     // All voters have all that was acknowledged; the history up to here is what has to be there again.
     let hash = etcd.hash(report.last);
 

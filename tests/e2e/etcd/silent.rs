@@ -44,7 +44,7 @@ pub fn etcd_keeps_a_member_that_does_not_answer(bed: &Bed, way: Way) {
     etcd.until_settled(3);
     let now = pods();
     assert!(before.iter().all(|(name, uid)| now[name] != *uid), "each is made again: {before:?}, {now:?}");
-    let report = etcd.expect_kept(1000);
+    let report = etcd.expect_kept(300);
     report.expect_no_outage();
     crate::figure(format!("{}: etcd: a member that does not answer: {report}", way.name()));
     gone_with_its_object(bed, &namespace);

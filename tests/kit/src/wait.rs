@@ -19,6 +19,12 @@ pub fn patient(limit: Duration) -> Duration {
     limit * crate::env_or("TEST_PATIENCE", 1)
 }
 
+/// The same as an argument of kubectl and helm.
+#[must_use]
+pub fn timeout(limit: Duration) -> String {
+    format!("--timeout={}s", patient(limit).as_secs())
+}
+
 /// Waits until `look` finds what it looks for.
 #[track_caller]
 pub fn eventually<T, E: Display>(look: impl FnMut() -> Result<T, E>) -> T {
