@@ -49,6 +49,12 @@ pub fn makes(action: &str) -> bool {
     ["tdset.make-deployment", "tdset.make-service"].contains(&action)
 }
 
+/// Whether the action of that name puts an object back that was made, its count aside.
+#[must_use]
+pub fn repairs(action: &str) -> bool {
+    ["tdset.apply-deployment", "tdset.apply-service"].contains(&action)
+}
+
 /// Whether the step puts the finalizer on the TDSet.
 fn adds_finalizer(step: &ApiWrite) -> bool {
     let ApiWrite::Merge(merge) = step else { return false };

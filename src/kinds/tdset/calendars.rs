@@ -2,15 +2,17 @@
 //!
 //! Guarantees: one that has not changed is not read again; of the TDSets that need one that is not watched, or that is
 //! missing, all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for
-//! it.
+//! it. While it cannot be read for longer, its dates are those that were read last.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
+use tokio::time::Instant;
 
 use super::observation::Blocker;
 use super::state::number;
@@ -21,9 +23,16 @@ use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::schedule::DateList;
 use crate::kinds::tdset::api::status::Reason;
 use crate::runtime::call::call;
+use crate::runtime::clock;
 
 /// So many ConfigMaps are not worth a sweep.
 const FEW: usize = 64;
+
+/// How long reads of one have to fail for it to be unreadable: a lost answer makes no ordinary day of a holiday.
+const TOLERATED: Duration = Duration::from_secs(10);
+
+/// Failures further apart have nothing to do with each other. It is read again after half a minute.
+const FAR_APART: Duration = Duration::from_mins(1);
 
 /// Reads them.
 pub struct Calendars {
@@ -57,25 +66,71 @@ pub struct Calendar {
     name: String,
     /// How many reads of it were begun.
     begun: AtomicU64,
-    /// The last one, unless that failed.
-    read: tokio::sync::Mutex<Option<Read>>,
+    reads: tokio::sync::Mutex<Reads>,
 }
 
-/// The API server's message.
-#[derive(Debug)]
-struct Read {
-    /// Which of all reads it was, from 1 on.
+/// How it was read so far.
+#[derive(Debug, Default)]
+struct Reads {
+    /// Which of all reads told of it last, from 1 on.
     nth: u64,
-    found: Result<Found, Blocker>,
+    /// What there is; where that cannot be read, what there was.
+    found: Option<Found>,
+    /// Why it is not there, or could not be read.
+    blocker: Option<Blocker>,
+    /// The first of the reads that fail by now, and the last.
+    failing: Option<(Instant, Instant)>,
 }
 
-impl Read {
-    /// Whether it does for one who asked when so many reads were begun, of a ConfigMap that is at that version at least:
-    /// it was begun after that, or has that version.
+/// What a key of a ConfigMap holds.
+#[derive(Debug)]
+pub struct Dates {
+    /// The dates; where they cannot be read, those that were read last.
+    pub list: Option<Arc<DateList>>,
+    /// Why they could not be read.
+    pub unread: Option<Blocker>,
+}
+
+impl Reads {
+    /// Whether what is known does for one who asked when so many reads were begun, of a ConfigMap that is at that version
+    /// at least: it was read after that, or has that version.
     fn does(&self, begun: u64, version: Option<&str>) -> bool {
         let has_version =
             |found: &Found| version.is_some() && number(found.version.as_deref()) >= number(version);
-        self.nth > begun || self.found.as_ref().is_ok_and(has_version)
+        self.nth > begun || self.blocker.is_none() && self.found.as_ref().is_some_and(has_version)
+    }
+
+    /// Read number `nth` has told that.
+    fn told(&mut self, nth: u64, found: Result<Found, Blocker>) {
+        (self.nth, self.failing) = (nth, None);
+        (self.found, self.blocker) = match found {
+            Ok(found) => (Some(found), None),
+            Err(blocker) => (None, Some(blocker)),
+        };
+    }
+
+    /// Read number `nth` has failed, which is an error while it may pass.
+    fn failed(&mut self, nth: u64, error: Error, is_lasting: bool) -> Result<(), Error> {
+        let now = clock::instant();
+        let known = self.failing.filter(|(_, last)| now.duration_since(*last) < FAR_APART);
+        let since = known.map_or(now, |(since, _)| since);
+        self.failing = Some((since, now));
+        if !is_lasting && now.duration_since(since) < TOLERATED {
+            return Err(error);
+        }
+        self.nth = nth;
+        self.blocker = Some(Blocker::dates(State::Unknown, Reason::DatesNotReadable, error.said()));
+        Ok(())
+    }
+
+    fn dates(&mut self, name: &str, key: &str) -> Dates {
+        let list = self.found.as_mut().and_then(|found| found.list(key));
+        let no_key = || {
+            let message = format!("ConfigMap {name} has no key {key}");
+            Blocker::dates(State::False, Reason::DatesNotFound, message)
+        };
+        let unread = self.blocker.clone().or_else(|| list.is_none().then(no_key));
+        Dates { list, unread }
     }
 }
 
@@ -105,17 +160,19 @@ impl Calendars {
         Self { client, asked: Asked::default() }
     }
 
-    /// What a key of a ConfigMap holds, which is at that version at least; none: unknown.
+    /// What a key of a ConfigMap holds, which is at that version at least; none: unknown. `is_lasting`: no failure is
+    /// one that may pass.
     ///
     /// # Errors
-    /// When the API server does not say.
+    /// When the API server does not say, and that may pass.
     pub async fn dates(
         &self,
         calendar: &Calendar,
         key: &str,
         version: Option<&str>,
-    ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
-        calendar.dates(key, version, self.read(&calendar.namespace, &calendar.name)).await
+        is_lasting: bool,
+    ) -> Result<Dates, Error> {
+        calendar.dates(key, version, is_lasting, self.read(&calendar.namespace, &calendar.name)).await
     }
 
     async fn read(&self, namespace: &str, name: &str) -> Result<Result<Found, Blocker>, Error> {
@@ -140,31 +197,25 @@ impl Calendars {
 }
 
 impl Calendar {
-    /// What its key holds, which is at that version at least; `read` is awaited where no read does that is known.
+    /// What its key holds, which is at that version at least; `read` is awaited where what is known does not do.
     async fn dates(
         &self,
         key: &str,
         version: Option<&str>,
+        is_lasting: bool,
         read: impl Future<Output = Result<Result<Found, Blocker>, Error>>,
-    ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
+    ) -> Result<Dates, Error> {
         // Many may wait for the same read: without that count, each of them would read after the other.
         let begun = self.begun.load(Ordering::SeqCst);
-        let mut slot = self.read.lock().await;
-        drop(slot.take_if(|read| !read.does(begun, version)));
-        let read = match &mut *slot {
-            Some(read) => read,
-            empty => {
-                let nth = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-                empty.insert(Read { nth, found: read.await? })
+        let mut reads = self.reads.lock().await;
+        if !reads.does(begun, version) {
+            let nth = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+            match read.await {
+                Ok(found) => reads.told(nth, found),
+                Err(error) => reads.failed(nth, error, is_lasting)?,
             }
-        };
-        Ok(match &mut read.found {
-            Err(blocker) => Err(blocker.clone()),
-            Ok(found) => found.list(key).ok_or_else(|| {
-                let message = format!("ConfigMap {} has no key {key}", self.name);
-                Blocker::dates(State::False, Reason::DatesNotFound, message)
-            }),
-        })
+        }
+        Ok(reads.dates(&self.name, key))
     }
 }
 
@@ -216,8 +267,8 @@ impl All {
             self.sweep_at = self.calendars.len().saturating_mul(2).max(FEW);
         }
         let (namespace, name) = key.clone();
-        let (begun, read) = (AtomicU64::default(), tokio::sync::Mutex::default());
-        let calendar = Arc::new(Calendar { namespace, name, begun, read });
+        let (begun, reads) = (AtomicU64::default(), tokio::sync::Mutex::default());
+        let calendar = Arc::new(Calendar { namespace, name, begun, reads });
         self.calendars.insert(key, Arc::downgrade(&calendar));
         calendar
     }
@@ -234,6 +285,7 @@ mod tests {
     use futures::future::join_all;
 
     use super::*;
+    use crate::runtime::call::Error as Failed;
 
     #[test]
     fn many_objects_share_a_config_map_for_as_long_as_one_asks_for_it() {
@@ -292,34 +344,80 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, "missing".to_owned())))
         };
-        let ask = || calendar.dates("all", None, missing());
+        let ask = || calendar.dates("all", None, false, missing());
         for answer in join_all((0..16).map(|_| ask())).await {
-            assert_eq!(answer.unwrap().unwrap_err().message, "missing");
+            assert_eq!(answer.unwrap().unread.unwrap().message, "missing");
         }
         assert_eq!(reads.load(Ordering::SeqCst), 2, "the first one was begun before the others asked");
-        assert!(ask().await.unwrap().is_err());
+        assert!(ask().await.unwrap().unread.is_some());
         assert_eq!(reads.load(Ordering::SeqCst), 3, "it may have been made meanwhile");
+    }
+
+    fn found(version: &str) -> Found {
+        let texts = BTreeMap::from([("all".to_owned(), "2026-12-25".to_owned())]);
+        Found { version: Some(version.to_owned()), texts, lists: BTreeMap::new() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_cannot_be_read_for_a_while_is_as_it_was_until_it_can_be_read() {
+        let calendar = Asked::default().ask("1", "a", ["days"].into_iter()).remove(0);
+        let place = Place::named::<ConfigMap>("a", "days");
+        let fails = async |is_lasting| {
+            let failed = async { Err(Error::of("read", &place)(Failed::Timeout)) };
+            calendar.dates("all", None, is_lasting, failed).await
+        };
+        let tells = async |found| calendar.dates("all", None, false, async { Ok(found) }).await.unwrap();
+        for is_known in [false, true, true] {
+            if is_known {
+                assert!(tells(Ok(found("7"))).await.unread.is_none());
+            }
+            // An answer that is lost now and then is no outage.
+            for _ in 0..2 {
+                assert!(fails(false).await.is_err(), "that may pass");
+                tokio::time::advance(FAR_APART).await;
+            }
+            assert!(fails(false).await.is_err());
+            tokio::time::advance(TOLERATED).await;
+            for _ in 0..2 {
+                let Dates { list, unread } = fails(false).await.unwrap();
+                let unread = unread.unwrap();
+                assert_eq!((unread.state, unread.reason), (State::Unknown, Reason::DatesNotReadable));
+                assert!(
+                    unread.message.starts_with("failed to read configmaps a/days: "),
+                    "{}",
+                    unread.message
+                );
+                assert_eq!(list.is_some(), is_known);
+                tokio::time::advance(FAR_APART / 2).await;
+            }
+        }
+        let missing = Blocker::dates(State::False, Reason::DatesNotFound, String::new());
+        let gone = tells(Err(missing)).await;
+        assert!(
+            gone.list.is_none() && gone.unread.unwrap().reason == Reason::DatesNotFound,
+            "it is known to be gone"
+        );
+        assert!(fails(true).await.unwrap().unread.is_some(), "other reads have failed for long");
     }
 
     #[test]
     fn a_read_does_for_who_asked_before_it_and_for_who_knows_of_no_later_version() {
-        let found = |version: &str| {
-            let (texts, lists) = (BTreeMap::new(), BTreeMap::new());
-            Found { version: Some(version.to_owned()), texts, lists }
-        };
-        let read = Read { nth: 2, found: Ok(found("7")) };
-        let does = |begun| [None, Some("6"), Some("7"), Some("8")].map(|version| read.does(begun, version));
+        let mut reads = Reads::default();
+        reads.told(2, Ok(found("7")));
+        let does = |begun| [None, Some("6"), Some("7"), Some("8")].map(|version| reads.does(begun, version));
         assert_eq!(does(1), [true; 4]);
         assert_eq!(does(2), [false, true, true, false]);
-        let blocker = Blocker::dates(State::False, Reason::DatesNotFound, String::new());
-        let missing = Read { nth: 2, found: Err(blocker) };
-        assert!(missing.does(1, None) && !missing.does(2, None) && !missing.does(2, Some("7")));
+        reads.told(2, Err(Blocker::dates(State::False, Reason::DatesNotFound, String::new())));
+        assert!(reads.does(1, None) && !reads.does(2, None) && !reads.does(2, Some("7")));
+        reads.told(2, Ok(found("7")));
+        let place = Place::named::<ConfigMap>("a", "days");
+        reads.failed(3, Error::of("read", &place)(Failed::Timeout), true).unwrap();
+        assert!(reads.does(2, Some("7")) && !reads.does(3, Some("7")), "it may be read again by now");
     }
 
     #[test]
     fn a_key_is_read_once() {
-        let texts = BTreeMap::from([("all".to_owned(), "2026-12-25".to_owned())]);
-        let mut found = Found { version: None, texts, lists: BTreeMap::new() };
+        let mut found = found("7");
         let list = found.list("all").unwrap();
         assert_eq!(list.dates.len(), 1);
         assert!(Arc::ptr_eq(&list, &found.list("all").unwrap()));

@@ -70,6 +70,7 @@ use names::{FINALIZER, MANAGER};
 use observation::{Bounds, Controller, FoundDeployment, ObjectKey, Observed};
 use plan::Plan;
 use spec::Spec;
+use state::Reverts;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
@@ -275,6 +276,10 @@ impl Reconciler for Operator {
     fn planned(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, _now: Timestamp) {
         state.recall.begin(execution.object.metadata.resource_version.as_deref());
         state.kept.found(execution.plan, execution.seen);
+        // What is written after an edit does not wait for a contest about what was asked for before.
+        if execution.spec.is_edited(&execution.seen.status) {
+            state.recall.repairs = Reverts::default();
+        }
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
 
@@ -297,6 +302,10 @@ impl Reconciler for Operator {
             Ok(done) if actions::writes_count(action.name()) => {
                 let versions = (action.0.seen(), done.resource_version.as_deref());
                 state.recall.wrote_count(execution.plan, versions, execution.seen.now);
+            }
+            Ok(done) if done.changed && actions::repairs(action.name()) => {
+                let versions = (action.0.seen(), done.resource_version.as_deref());
+                state.recall.wrote_repair(versions, execution.seen.now);
             }
             Err(failure) if failure.is_permanent() && actions::bounds_by_zero(&action.0) => {
                 state.recall.is_zero_refused = true;

@@ -12,6 +12,7 @@ pub use found_deployment::FoundDeployment;
 pub use found_metadata::FoundMetadata;
 pub use object_key::ObjectKey;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub struct Observed {
     pub target: Option<Result<Scaled, Blocker>>,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
-    /// Whether changes of that autoscaler, or of what was made, are not noticed.
+    /// Whether changes of that autoscaler, of what was made, or of dates that could not be read, are not noticed.
     pub is_unwatched: bool,
     /// Another TDSet that holds the workload or the autoscaler: what, and its name.
     pub holder: Option<(String, String)>,
@@ -59,8 +60,10 @@ pub struct Observed {
     pub whole: Whole,
     /// What was carried out and not yet reported.
     pub carried: Unreported,
-    /// Another client that takes the count back each time that it is written.
+    /// Clients that take the count back each time that it is written.
     pub contest: Option<Contest>,
+    /// Clients that change what was made each time that it is put back, its count aside.
+    pub repair_contest: Option<Contest>,
     /// What the API server has not answered for a while, or will not: then nothing else is known but the time, the
     /// status and what is remembered.
     pub unread_object: Option<Blocker>,
@@ -112,14 +115,14 @@ pub enum CountField {
     Max,
 }
 
-/// Another client that takes the count back each time that it is written.
+/// Other clients that undo each time what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
-    /// Who, if that is known.
-    pub manager: Option<String>,
-    /// When the count may be written again.
+    /// Those whose names are known.
+    pub managers: BTreeSet<String>,
+    /// When it may be written again.
     pub until: Timestamp,
-    /// When it is over, if no client takes the count back until then.
+    /// When it is over, if it stands until then.
     pub over: Timestamp,
 }
 

@@ -11,10 +11,12 @@ use kube::api::ListParams;
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
+use super::calendars::Dates;
 use super::kept::ObjectState;
 use super::observation::{Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
+use super::targets::scaled_objects;
 use super::{Operator, trim_autoscaler};
 use crate::api::GROUP;
 use crate::api::condition::State;
@@ -46,12 +48,13 @@ pub async fn parts(
         outlook: kept.outlook(),
         carried: recall.carried.clone(),
         contest: recall.reverts.contest(now),
+        repair_contest: recall.repairs.contest(now),
         ..Observed::default()
     };
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(known);
     }
-    match read(operator, spec, state, &known).await {
+    match read(operator, spec, (state, is_lasting), &known).await {
         Ok(observed) => Ok(observed),
         Err(error) if is_lasting || error.class() == Class::Permanent => {
             let blocker = Blocker::ready(Reason::TargetNotReadable, error.said());
@@ -65,7 +68,7 @@ pub async fn parts(
 async fn read(
     operator: &Operator,
     spec: &Spec,
-    state: &ObjectState,
+    (state, is_lasting): (&ObjectState, bool),
     known: &Observed,
 ) -> Result<Observed, Error> {
     let ObjectState { recall, kept, has_made } = state;
@@ -98,14 +101,14 @@ async fn read(
         }
         None => None,
     };
-    let (dates, unread) = dates(operator, spec).await?;
+    let Calendar { dates, unread, is_unwatched } = calendar(operator, spec, is_lasting).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
     let autoscaler = autoscaler(operator, spec, recall).await?;
     operator.targets.ends(uid);
     Ok(Observed {
         target,
         autoscaler,
-        is_unwatched: is_unwatched(operator, spec),
+        is_unwatched: is_unwatched || misses_changes(operator, spec),
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
@@ -210,14 +213,14 @@ async fn horizontal(
 }
 
 /// Whether changes of the autoscaler of the spec, or of what was made, are not noticed.
-fn is_unwatched(operator: &Operator, spec: &Spec) -> bool {
+fn misses_changes(operator: &Operator, spec: &Spec) -> bool {
     let of_made = spec.create().is_some_and(|create| {
         let of_service = create.service_port.is_some() && !operator.services.is_filled();
         of_service || !operator.deployments.is_filled()
     });
     let of_autoscaler = spec.autoscaler.as_ref().is_some_and(|autoscaler| match autoscaler.kind {
         AutoscalerKind::HorizontalPodAutoscaler => !operator.autoscalers.is_filled(),
-        AutoscalerKind::ScaledObject => !operator.targets.watches_scaled_objects(),
+        AutoscalerKind::ScaledObject => !operator.targets.watches(&scaled_objects()),
     });
     of_made || of_autoscaler
 }
@@ -277,28 +280,38 @@ fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
     found.iter().map(|autoscaler| autoscaler.name_any()).collect()
 }
 
-/// The dates that the timetable takes from elsewhere, and what of them could not be read.
-async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option<Blocker>), Error> {
-    let (mut dates, mut unread) = (HolidayDates::default(), None);
+/// The dates that the timetable takes from elsewhere.
+#[derive(Default)]
+struct Calendar {
+    dates: HolidayDates,
+    /// What of them could not be read.
+    unread: Option<Blocker>,
+    /// Whether that may change unnoticed.
+    is_unwatched: bool,
+}
+
+async fn calendar(operator: &Operator, spec: &Spec, is_lasting: bool) -> Result<Calendar, Error> {
+    let mut read = Calendar::default();
     let (uid, namespace) = (spec.uid(), spec.namespace());
     let names = spec.dates.iter().map(|source| source.config_map.as_str());
     let calendars = operator.calendars.asked.ask(uid, namespace, names);
     for (DatesSource { exception, config_map: name, key }, calendar) in spec.dates.iter().zip(&calendars) {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let version = operator.targets.version(uid, &resource, namespace, name);
-        let missing = match operator.calendars.dates(calendar, key, version.as_deref()).await? {
-            Ok(list) => {
-                dates.set(exception, &list);
-                list.errors.as_ref().map(|errors| {
-                    let message = format!("ConfigMap {name}, key {key}: {errors}");
-                    Blocker::dates(State::False, Reason::InvalidDates, message)
-                })
-            }
-            Err(blocker) => Some(blocker),
-        };
-        unread = unread.or(missing);
+        let Dates { list, unread } =
+            operator.calendars.dates(calendar, key, version.as_deref(), is_lasting).await?;
+        let errors = list.as_ref().and_then(|list| list.errors.as_ref()).map(|errors| {
+            let message = format!("ConfigMap {name}, key {key}: {errors}");
+            Blocker::dates(State::False, Reason::InvalidDates, message)
+        });
+        if let Some(list) = list {
+            read.dates.set(exception, &list);
+        }
+        let Some(unread) = unread.or(errors) else { continue };
+        read.is_unwatched |= unread.state == State::Unknown || !operator.targets.watches(&resource);
+        read.unread.get_or_insert(unread);
     }
-    Ok((dates, unread))
+    Ok(read)
 }
 
 /// The status that was written last: that of the watch, or that of this process where the watch lags behind it.

@@ -130,11 +130,12 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
             Some(scale::count(scaled, left))
         }
         (_, target, Some(left), Some(Ok(bounds))) => {
+            let (min, max) = (bounds.nearest_min(left.min_replicas, left.max_replicas), left.max_replicas);
             let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
             let rests = |scaled: &&Scaled| scaled.count() == 0 && left.min_replicas > 0;
             let asleep = asleep.filter(|scaled| rests(scaled) && !bounds.leaves_zero());
-            let woken = asleep.map(|scaled| scale::count(scaled, left.min_replicas));
-            autoscaler::bounds(bounds, left.min_replicas, left.max_replicas).or(woken)
+            let woken = asleep.map(|scaled| scale::count(scaled, min));
+            autoscaler::bounds(bounds, min, max).or(woken)
         }
         _ => None,
     };
@@ -171,18 +172,18 @@ fn wake(view: &ScheduleState) -> Timestamp {
     };
     let unwatched = unwatched
         || view.observed.unread_object.is_some()
-        || view.observed.unread.is_some()
         || view.observed.is_unwatched
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.next().map(|next| next.time);
-    let contest = view.observed.contest.as_ref().map(|contest| contest.over);
+    let contests =
+        view.observed.contest.iter().chain(&view.observed.repair_contest).map(|contest| contest.over);
     let read = view.scaled().and_then(|scaled| scaled.stands_for);
     let read = read.and_then(|time| now.checked_add(SignedDuration::try_from(time).ok()?).ok());
-    let times = [next, view.replica_target.step, view.replica_target.waits, contest, read];
-    times.into_iter().flatten().fold(latest, Timestamp::min)
+    let times = [next, view.replica_target.step, view.replica_target.waits, view.repairs_wait(), read];
+    times.into_iter().flatten().chain(contests).fold(latest, Timestamp::min)
 }
 
 /// Up to a fifth less than that time, by the uid: many objects that came at once are not looked at together for good.
@@ -214,20 +215,37 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
             // A count that was just written is claimed thereby; the one that was seen would be written over it.
             steps.extend(claim(view, found).filter(|_| !is_beside));
         } else {
-            whole.deployment = write.is_none() && stands(&view.deployment);
+            whole.deployment = write.is_none() && stands(view, &view.deployment);
             steps.extend(write);
         }
         let write = in_front(view, create);
-        whole.service = write.is_none() && stands(&view.service);
+        whole.service = write.is_none() && stands(view, &view.service);
         steps.extend(write);
     }
     steps.extend((is_on && !wanted).then(|| finalizer(false)));
     (steps.into_iter().map(Action).collect(), whole)
 }
 
-/// Whether there is such an object that is ours and stays.
-fn stands<K: Resource<DynamicType = ()>>(owned: &OwnedObject<K>) -> bool {
-    owned.ours().is_some_and(|found| !is_going(found.meta()))
+/// Whether what was made is not as it is asked for, and is left so for now: another client changes it each time.
+fn is_left_changed(view: &ScheduleState) -> bool {
+    let Some(create) = view.create().filter(|_| view.repairs_wait().is_some()) else { return false };
+    let deployment =
+        view.deployment.ours().is_some_and(|found| lacks(&deployment::deployment(view.spec, create), found));
+    let service = service::service(view.spec, create).zip(view.service.ours());
+    deployment || service.is_some_and(|(wanted, found)| lacks(&wanted, found))
+}
+
+/// Whether some of what is wanted is missing of an object that stays.
+fn lacks<K>(wanted: &Manifest, found: &K) -> bool
+where
+    K: Resource<DynamicType = ()> + serde::Serialize,
+{
+    !is_going(found.meta()) && wanted.missing_from(found)
+}
+
+/// Whether there is such an object that is ours and stays, and that would be put back.
+fn stands<K: Resource<DynamicType = ()>>(view: &ScheduleState, owned: &OwnedObject<K>) -> bool {
+    owned.ours().is_some_and(|found| !is_going(found.meta())) && view.repairs_wait().is_none()
 }
 
 /// The Deployment whose count would be lost if the template was applied: it came with the template, and has no owner of its
@@ -265,7 +283,7 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
             };
             Some(new(manifest))
         }
-        OwnedObject::Ours(found) => update(wanted(), found),
+        OwnedObject::Ours(found) => update(view, wanted(), found),
     }
 }
 
@@ -320,13 +338,13 @@ fn new(wanted: Manifest) -> ApiWrite {
     ApiWrite::Apply(Apply { manifest: wanted.only_new(), manager: MANAGER, seen: None })
 }
 
-/// Applies what is wanted of an object that is ours, if some of it is missing.
-fn update<K>(wanted: Manifest, found: &K) -> Option<ApiWrite>
+/// Applies what is wanted of an object that is ours, if some of it is missing, unless another client changes it each time.
+fn update<K>(view: &ScheduleState, wanted: Manifest, found: &K) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
     let metadata = found.meta();
-    if is_going(metadata) || !wanted.missing_from(found) {
+    if view.repairs_wait().is_some() || !lacks(&wanted, found) {
         return None;
     }
     let manifest = wanted.only_for(metadata.uid.as_deref()?);
@@ -340,7 +358,7 @@ fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
     }
     match (service::service(view.spec, create), &view.service) {
         (Some(manifest), OwnedObject::Absent) => Some(new(manifest)),
-        (Some(wanted), OwnedObject::Ours(found)) => update(wanted, *found),
+        (Some(wanted), OwnedObject::Ours(found)) => update(view, wanted, *found),
         (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(ApiWrite::Delete {
             place: Place::of(*found),
             uid: found.metadata.uid.clone()?,

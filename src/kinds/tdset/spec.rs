@@ -18,7 +18,7 @@ use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
     AutoscalerKind, BoundsOnDeletion, ConfigMapKey, ControllerPolicy, Create, DatesFrom, ManualScalePolicy,
-    PullPolicy, Reference, TDSet, TDSetSpec, UnreadableDates,
+    PullPolicy, Reference, TDSet, TDSetSpec, TDSetStatus, UnreadableDates,
 };
 
 /// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,
@@ -139,6 +139,12 @@ impl Spec {
         (uid, generation) == (&metadata.uid, &metadata.generation)
             && (deletion_timestamp, finalizers) == (&metadata.deletion_timestamp, &metadata.finalizers)
             && self.annotations == annotations(metadata)
+    }
+
+    /// Whether it has changed since that status was written.
+    #[must_use]
+    pub fn is_edited(&self, status: &TDSetStatus) -> bool {
+        status.observed_generation != self.metadata.generation
     }
 
     /// The workload that is to be made.

@@ -11,17 +11,17 @@ use super::observation::{Contest, Reverted, Unreported};
 use super::plan::{Plan, lateness};
 use crate::kinds::tdset::api::v1::{PastTransition, TDSetStatus};
 
-/// How often a count is taken back from one client before that slows down.
+/// How often something is taken back from one client before that slows down.
 const FREE: usize = 3;
 
 /// The time within which that has to be for it to be a contest.
 const CLOSE: SignedDuration = SignedDuration::from_mins(5);
 
-/// How long a count is left alone in a contest: longer after each time, and then no longer.
+/// How long it is left alone in a contest: longer after each time, and then no longer.
 const PAUSES: [SignedDuration; 3] =
     [SignedDuration::from_mins(1), SignedDuration::from_mins(2), SignedDuration::from_mins(5)];
 
-/// How long a count has to stand for a contest to be over.
+/// How long it has to stand for a contest to be over.
 const CALM: SignedDuration = SignedDuration::from_mins(10);
 
 /// Least time between two writes of a status that differ in numbers alone.
@@ -44,6 +44,10 @@ pub struct ReconcileState {
     is_fresh: bool,
     /// Counts that were taken back lately.
     pub reverts: Reverts,
+    /// When what was made was put back lately, its count aside.
+    pub repairs: Reverts,
+    /// The resource version that the last of those writes made.
+    repaired: Option<u128>,
     /// Whether the API server has refused its autoscaler the lower bound 0.
     pub is_zero_refused: bool,
     /// How often a count was taken back from which client, since this process reconciles the object.
@@ -53,25 +57,53 @@ pub struct ReconcileState {
 /// Most clients of one object that are counted by name.
 const MOST_NAMED: usize = 8;
 
-/// Counts that were taken back lately, all from one client.
+/// What was taken back lately, by the client that it was taken from: several may take turns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Reverts {
+pub struct Reverts(Vec<RevertsOfClient>);
+
+/// The same of one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct RevertsOfClient {
+    /// Its name, if that is known.
     manager: Option<String>,
     /// When; the latest last.
     times: Vec<Timestamp>,
 }
 
 impl Reverts {
-    /// A count was taken back at `now`.
-    fn add(&mut self, manager: Option<&String>, now: Timestamp) {
-        let is_over = self.times.last().is_none_or(|last| now.duration_since(*last) >= CALM);
+    /// Something was taken back at `now`.
+    pub fn add(&mut self, manager: Option<&String>, now: Timestamp) {
+        self.0.retain(|one| one.times.last().is_some_and(|last| now.duration_since(*last) < CALM));
         // One whose name is not known may be any of them.
-        let is_another = self.manager.as_ref().zip(manager).is_some_and(|(last, this)| last != this);
-        if is_over || is_another {
-            self.times.clear();
-            self.manager = None;
+        let may_be = |one: &RevertsOfClient| {
+            one.manager.as_ref().zip(manager).is_none_or(|(known, this)| known == this)
+        };
+        let known = self.0.iter().rposition(may_be).map(|at| self.0.remove(at));
+        let mut one = known.unwrap_or_default();
+        one.manager = one.manager.or_else(|| manager.cloned());
+        one.add(now);
+        // The one that was quiet longest is the first.
+        if self.0.len() == MOST_NAMED {
+            self.0.remove(0);
         }
-        self.manager = self.manager.take().or_else(|| manager.cloned());
+        self.0.push(one);
+    }
+
+    /// The contest that there is at `now`, with all clients that are in one.
+    #[must_use]
+    pub fn contest(&self, now: Timestamp) -> Option<Contest> {
+        let contests =
+            self.0.iter().filter_map(RevertsOfClient::contest).filter(|contest| now < contest.over);
+        contests.reduce(|one, other| Contest {
+            managers: one.managers.union(&other.managers).cloned().collect(),
+            until: one.until.max(other.until),
+            over: one.over.max(other.over),
+        })
+    }
+}
+
+impl RevertsOfClient {
+    fn add(&mut self, now: Timestamp) {
         if self.times.len() < FREE {
             self.times.retain(|time| now.duration_since(*time) < CLOSE);
         }
@@ -80,14 +112,12 @@ impl Reverts {
         self.times.drain(..excess);
     }
 
-    /// The contest that there is at `now`.
-    #[must_use]
-    pub fn contest(&self, now: Timestamp) -> Option<Contest> {
+    fn contest(&self) -> Option<Contest> {
         let nth = self.times.len().checked_sub(FREE)?;
         let last = self.times.last()?;
         let pause = PAUSES.get(nth).or(PAUSES.last())?;
         let (until, over) = (last.checked_add(*pause).ok()?, last.checked_add(CALM).ok()?);
-        (now < over).then(|| Contest { manager: self.manager.clone(), until, over })
+        Some(Contest { managers: self.manager.iter().cloned().collect(), until, over })
     }
 }
 
@@ -128,6 +158,16 @@ impl ReconcileState {
             *count = count.saturating_add(1);
             self.carried.reverted = Some(reverted.clone());
             self.is_fresh = true;
+        }
+    }
+
+    /// What was made was put back at `now`: an object that was seen at the first resource version, which made the second
+    /// one. Not counted where no other client can have written since we did.
+    pub fn wrote_repair(&mut self, (seen, written): (Option<&str>, Option<&str>), now: Timestamp) {
+        let is_stale = number(seen).zip(self.repaired).is_some_and(|(seen, repaired)| seen < repaired);
+        self.repaired = self.repaired.max(number(written));
+        if !is_stale {
+            self.repairs.add(None, now);
         }
     }
 
@@ -217,7 +257,7 @@ mod tests {
     fn the_third_count_that_is_taken_back_within_minutes_is_a_contest() {
         assert_eq!(reverts("argo", &[0, 1]).contest(second(2)), None);
         let contest = reverts("argo", &[0, 1, 2]).contest(second(3)).unwrap();
-        assert_eq!((contest.manager.as_deref(), contest.until), (Some("argo"), second(62)));
+        assert_eq!((names(&contest), contest.until), ("argo".to_owned(), second(62)));
         assert_eq!(reverts("argo", &[0, 299, 598]).contest(second(600)), None, "not within five minutes");
     }
 
@@ -233,10 +273,56 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_another_client_are_another_contest() {
-        let mut reverts = reverts("argo", &[0, 1, 2]);
-        reverts.add(Some(&"kubectl".to_owned()), second(3));
-        assert_eq!(reverts.contest(second(4)), None);
+    fn clients_that_take_turns_are_each_in_a_contest() {
+        let mut reverts = Reverts::default();
+        let mut add = |manager: &str, at: i64| {
+            reverts.add(Some(&manager.to_owned()), second(at));
+            let contest = reverts.contest(second(at))?;
+            Some((names(&contest), contest.until.as_second()))
+        };
+        for (at, manager) in [(0, "argo"), (1, "kubectl"), (2, "argo"), (3, "kubectl")] {
+            assert_eq!(add(manager, at), None, "{manager} at {at}");
+        }
+        assert_eq!(add("argo", 4), Some(("argo".to_owned(), 64)));
+        assert_eq!(add("kubectl", 65), Some(("argo, kubectl".to_owned(), 125)));
+        assert_eq!(add("other", 126), Some(("argo, kubectl".to_owned(), 125)), "once is no contest");
+        assert_eq!(add("other", 650), Some(("kubectl".to_owned(), 125)), "the other one is over");
+        assert_eq!(add("other", 700), None, "both are over");
+    }
+
+    #[test]
+    fn of_many_clients_those_are_remembered_that_write_most_often() {
+        let mut reverts = Reverts::default();
+        for number in 0..100 {
+            reverts.add(Some(&number.to_string()), second(number));
+            reverts.add(Some(&"argo".to_owned()), second(number));
+            assert!(reverts.0.len() <= MOST_NAMED);
+        }
+        assert_eq!(names(&reverts.contest(second(100)).unwrap()), "argo");
+    }
+
+    #[test]
+    fn a_repair_is_counted_where_another_client_can_have_written_since_the_last_one() {
+        let mut state = ReconcileState::default();
+        // A template and a Service at once, and the template again as a watch that lags has it.
+        for versions in [("3", "8"), ("5", "9"), ("3", "9")] {
+            state.wrote_repair((Some(versions.0), Some(versions.1)), second(0));
+        }
+        assert_eq!(state.repairs, reverts_of_unknown(&[0]));
+        state.wrote_repair((Some("10"), Some("11")), second(1));
+        assert_eq!(state.repairs, reverts_of_unknown(&[0, 1]));
+    }
+
+    fn reverts_of_unknown(seconds: &[i64]) -> Reverts {
+        let mut reverts = Reverts::default();
+        for at in seconds {
+            reverts.add(None, second(*at));
+        }
+        reverts
+    }
+
+    fn names(contest: &Contest) -> String {
+        contest.managers.iter().cloned().collect::<Vec<_>>().join(", ")
     }
 
     #[test]
@@ -263,12 +349,12 @@ mod tests {
         let mut reverts = reverts("kubectl", &[0]);
         reverts.add(None, second(1));
         reverts.add(Some(&"kubectl".to_owned()), second(2));
-        assert_eq!(reverts.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+        assert_eq!(names(&reverts.contest(second(3)).unwrap()), "kubectl");
         let mut unnamed = Reverts::default();
         for (at, manager) in [(0, None), (1, Some("kubectl".to_owned())), (2, None)] {
             unnamed.add(manager.as_ref(), second(at));
         }
-        assert_eq!(unnamed.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+        assert_eq!(names(&unnamed.contest(second(3)).unwrap()), "kubectl");
     }
 
     #[test]

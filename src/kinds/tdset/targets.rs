@@ -8,6 +8,8 @@
 
 mod scaled_object;
 
+pub use scaled_object::scaled_objects;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -327,6 +329,11 @@ impl Targets {
     /// first one that asks.
     pub fn version(&self, uid: &str, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
         known(&self.watch(uid, resource), namespace, name)?.resource_version()
+    }
+
+    /// Whether changes of the objects of a resource are noticed.
+    pub fn watches(&self, resource: &ApiResource) -> bool {
+        self.watched().get(resource).is_some_and(|one| one.objects.is_filled())
     }
 
     /// Forgets what was read for an object, and what was watched for it.

@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),
     ("a_workload_that_is_deleted_is_made_again", a_workload_that_is_deleted_is_made_again),
     ("a_client_that_writes_again_and_again_is_named", a_client_that_writes_again_and_again_is_named),
+    ("what_was_made_is_put_back_ever_more_rarely", what_was_made_is_put_back_ever_more_rarely),
     ("a_refused_service_hides_nothing_of_the_day", a_refused_service_hides_nothing_of_the_day),
 ];
 
@@ -84,6 +85,39 @@ fn a_client_that_writes_again_and_again_is_named(bed: &Bed) {
     patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
     expected.push(3);
     counts.until(&expected);
+}
+
+fn what_was_made_is_put_back_ever_more_rarely(bed: &Bed) {
+    let namespace = bed.namespace();
+    let image = "{.spec.template.spec.containers[0].image}";
+    let mut object = tdset("shop", &json!({}));
+    object["spec"]["target"]["create"]["image"] = json!("shop:1");
+    namespace.create(&object);
+    namespace.until_created("deployment/shop");
+    let meddle = || {
+        let mut containers =
+            namespace.get("deployment", "shop")["spec"]["template"]["spec"]["containers"].clone();
+        containers[0]["image"] = json!("other:1");
+        let template = json!({"spec": {"containers": containers}});
+        namespace.change("deployment/shop", &json!({"spec": {"template": template}}))
+    };
+    for _ in 0..3 {
+        meddle();
+        namespace.until("deployment/shop", image, "shop:1");
+    }
+    let stands = meddle();
+    let object = until_condition(&namespace, "shop", "Conflict", "True", "Contested");
+    assert!(message(&object, "Conflict").starts_with("another client changes what was made"), "{object}");
+    until_condition(&namespace, "shop", "Ready", "False", "Contested");
+    let generation = |object: &Value| object["metadata"]["generation"].clone();
+    assert_eq!(
+        generation(&namespace.get("deployment", "shop")),
+        generation(&stands),
+        "no pod is rolled again"
+    );
+    // What the user asks for is written all the same.
+    patch(&namespace, "shop", &json!({"target": {"create": {"image": "shop:2"}}}));
+    namespace.until("deployment/shop", image, "shop:2");
 }
 
 fn a_refused_service_hides_nothing_of_the_day(bed: &Bed) {

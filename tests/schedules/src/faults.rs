@@ -15,7 +15,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
-use crate::text::Text;
+use crate::text::{Text, is_of_the_unread};
 use crate::world::{CLOCK, Target};
 
 /// What is wrong with the operator.
@@ -31,6 +31,8 @@ pub enum Fault {
     Oversleeps,
     /// It takes every count for its own.
     TakesCountsBack,
+    /// It forgets that a count stands while something cannot be read.
+    ForgetsWhatStands,
     /// It lets a workload go without the count that it is to be left with.
     LeavesNoCount,
     /// It writes another count without having written down the one that it is to give back.
@@ -127,7 +129,7 @@ impl Hand {
                 contest.until = observed.now;
             }
             if self.has(Fault::NamesNobody) {
-                contest.manager = None;
+                contest.managers.clear();
             }
         }
         if self.has(Fault::ForgetsRampsInEdits)
@@ -141,6 +143,12 @@ impl Hand {
             && let Some(Ok(Scaled { controller, .. })) = &mut observed.target
         {
             *controller = None;
+        }
+        let is_read = observed.unread_object.is_none() && observed.unread.is_none();
+        if self.has(Fault::ForgetsWhatStands) && is_read && is_of_the_unread(&observed.status) {
+            let conditions = observed.status.conditions.iter_mut().flatten();
+            let standing = conditions.filter(|one| one.type_ == "ManualOverride");
+            standing.for_each(|one| "False".clone_into(&mut one.status));
         }
         if self.has(Fault::TakesCountsBack) {
             if let Some(found) = &mut observed.deployment {

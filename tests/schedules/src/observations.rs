@@ -255,7 +255,8 @@ impl Seen {
             }
             Unread::Dates => {
                 let why = "ConfigMap dates does not exist".to_owned();
-                observed.unread = Some(Blocker::dates(State::Unknown, Reason::DatesNotFound, why));
+                observed.unread = Some(Blocker::dates(State::False, Reason::DatesNotFound, why));
+                observed.is_unwatched = true;
             }
             Unread::Nothing => {}
         }

@@ -11,7 +11,7 @@ use crate::effects::Failure;
 use crate::faults::Hand;
 use crate::observations::{Plan, Seen, Unread};
 use crate::text::Text;
-use crate::world::{CLOCK, Pending, World};
+use crate::world::{CLOCK, Manual, Pending, World};
 
 /// How soon a wake is that comes before any boundary does, in milliseconds.
 const SOON: i64 = 60_000;
@@ -27,6 +27,13 @@ impl World {
         let schedule = &self.schedules[at];
         if schedule.is_gone || self.workers[at].pending.is_some() {
             return false;
+        }
+        // A count that stands in no status yet may be taken for an old one afterwards.
+        if let Manual::Stands(count) = self.manual
+            && unread != Unread::Nothing
+            && !schedule.status.says("ManualOverride", "True")
+        {
+            self.manual = Manual::Either(count);
         }
         self.workers[at].is_told = false;
         if schedule.is_deleting && !schedule.has_finalizer {

@@ -1,6 +1,10 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
+mod blind;
+
 use kit::explore;
+
+pub use blind::{kept_unread, undated, unread};
 
 use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};
 
@@ -317,22 +321,6 @@ const UNREAD: Reach = ("it says that something cannot be read", |_, world| {
     let told = world.schedules[0].status.known();
     told.status.conditions.iter().flatten().any(|one| one.reason == "TargetNotReadable")
 });
-
-/// The API server does not say what there is, or what dates there are, while a workload comes and goes that is to be
-/// left with 4.
-pub fn unread() -> Slice {
-    let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
-    start.edits = vec![Edit::Delete];
-    start.faults = Faults { unread: 1, deletions: 1, squatters: 1, ..Faults::default() };
-    Slice::new(start, &[UNREAD, LEFT], &["tdset.write-scale", "tdset.remove-finalizer"])
-}
-
-/// Dates cannot be read, and such days are held.
-pub fn undated() -> Slice {
-    let mut start = World::new(&[Spec { holds: true, has_service: true, ..SHOP }]);
-    start.faults = Faults { unread: 2, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
-}
 
 /// An autoscaler of another owner has the count.
 pub fn scaled_by_another() -> Slice {

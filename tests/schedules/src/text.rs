@@ -77,3 +77,9 @@ impl Text {
         known.status.conditions.iter().flatten().any(|one| one.type_ == about && one.status == status)
     }
 }
+
+/// Whether a status says that something could not be read.
+pub fn is_of_the_unread(status: &TDSetStatus) -> bool {
+    let mut ready = status.conditions.iter().flatten().filter(|one| one.type_ == "Ready");
+    ready.any(|one| one.status == "False" && ["TargetNotReadable", "DatesNotFound"].contains(&&*one.reason))
+}

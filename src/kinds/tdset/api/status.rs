@@ -36,6 +36,8 @@ reasons! {
     UnknownTimeZone,
     /// The ConfigMap with dates, or its key, is not there.
     DatesNotFound,
+    /// The API server does not say what dates the ConfigMap has.
+    DatesNotReadable,
     /// The ConfigMap with dates has a line that is none.
     InvalidDates,
     /// `spec.suspend` is true.

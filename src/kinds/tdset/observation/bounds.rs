@@ -145,6 +145,13 @@ impl Bounds {
         i32::from(!self.goes_to_zero)
     }
 
+    /// What the lower bound can be that is nearest to that one, beside that upper one, or the present one where none is
+    /// given.
+    #[must_use]
+    pub fn nearest_min(&self, min: i32, max: Option<i32>) -> i32 {
+        min.max(self.least_min()).min(max.unwrap_or_else(|| self.max()))
+    }
+
     /// Whether it leaves 0 by itself, whichever client scaled the workload to 0. KEDA does, up to `minReplicaCount`
     /// (`pkg/scaling/executor/scale_scaledobjects.go` of v2.21.0).
     #[must_use]

@@ -1,11 +1,12 @@
 //! The conditions of a TDSet. Pure.
 
+use super::hold;
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
 use crate::controllers::action::RefusedWrite;
 use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::observation::{Bounds, FoundDeployment, Scaled};
+use crate::kinds::tdset::observation::{Bounds, Contest, FoundDeployment, Scaled};
 
 /// All conditions.
 #[must_use]
@@ -61,7 +62,7 @@ fn ready(view: &ScheduleState) -> Statement {
         return about.is(false, Reason::PodsNotReady, "the Deployment is not there yet");
     };
     let message = format!("{} of {count} replicas are {word}", good.min(count));
-    if view.replica_target.waits.is_some() {
+    if view.replica_target.waits.is_some() || super::is_left_changed(view) {
         return about.is(
             false,
             Reason::Contested,
@@ -168,7 +169,13 @@ fn schedule_valid(view: &ScheduleState) -> Statement {
     let about = ConditionType::ScheduleValid;
     match &view.observed.unread {
         Some(blocker) if view.is_reckoned() => {
-            let message = format!("{}; such days are ordinary ones", blocker.message);
+            let days = match blocker.reason {
+                Reason::DatesNotReadable => {
+                    "dates that were read before count, and all other days are ordinary ones"
+                }
+                _ => "such days are ordinary ones",
+            };
+            let message = format!("{}; {days}", blocker.message);
             about.is(blocker.state, blocker.reason, message)
         }
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
@@ -197,6 +204,13 @@ fn overridden(view: &ScheduleState) -> Statement {
         let message = format!("{who} wrote {}, {scheduled} are scheduled: it stands {until}", manual.count);
         return about.is(true, Reason::ManuallyScaled, message);
     }
+    let is_unread = view.blocker.as_ref().is_some_and(|blocker| hold::is_unread(blocker.reason));
+    if is_unread
+        && !view.spec.is_suspended
+        && let Some(standing) = view.standing_override()
+    {
+        return about.is(true, Reason::ManuallyScaled, &*standing.message);
+    }
     let message = if view.is_left_alone() {
         "the count is left alone until a window or an exception begins"
     } else if view.spec.keeps_manual_counts() {
@@ -219,14 +233,26 @@ fn conflict(view: &ScheduleState) -> Statement {
     }
 }
 
-/// The message about another client that takes the count back each time.
+/// The message about clients that undo each time what is written.
 fn contested(view: &ScheduleState) -> Option<String> {
-    let contest = view.observed.contest.as_ref()?;
-    let who = contest.manager.as_deref().unwrap_or("another client");
-    Some(format!(
-        "{who} writes another count each time that it is taken back: between two transitions it is taken back every \
-         five minutes at most, until that ends"
-    ))
+    let who = |contest: &Contest| {
+        let named: Vec<_> = contest.managers.iter().map(String::as_str).collect();
+        if named.is_empty() { "another client".to_owned() } else { named.join(" and ") }
+    };
+    let count = view.observed.contest.as_ref().map(|contest| {
+        let (who, verb) = (who(contest), if contest.managers.len() > 1 { "write" } else { "writes" });
+        format!(
+            "{who} {verb} another count each time that it is taken back: between two transitions it is taken back every \
+             five minutes at most, until that ends"
+        )
+    });
+    let repairs = view.observed.repair_contest.as_ref().map(|_| {
+        "another client changes what was made each time that it is put back: between two edits it is put back every five \
+         minutes at most, until that ends"
+            .to_owned()
+    });
+    let said: Vec<_> = count.into_iter().chain(repairs).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// What stands where something is to be made.

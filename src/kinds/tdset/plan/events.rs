@@ -2,6 +2,8 @@
 //!
 //! Guarantees: each count that gatehouse writes is in an event, whatever the reason for the write.
 
+use std::collections::HashSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::hold::Hold;
@@ -32,6 +34,7 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
         ],
     ),
     (ConditionType::ScheduleValid, "False", &[Reason::DatesNotFound, Reason::InvalidDates]),
+    (ConditionType::ScheduleValid, "Unknown", &[Reason::DatesNotReadable, Reason::Forbidden]),
     (
         ConditionType::Conflict,
         "True",
@@ -56,7 +59,10 @@ pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, R
 
 /// Events for conditions that need a user's attention, where they are new.
 pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
-    problems(after).filter_map(|(said, reason)| {
+    let mut told = HashSet::new();
+    // Two conditions may say the same.
+    let problems = problems(after).filter(move |(said, reason)| told.insert((*reason, said.message.clone())));
+    problems.filter_map(|(said, reason)| {
         let news = condition::find(before, &said.type_)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
         let text = || said.message.clone();

@@ -17,6 +17,8 @@ pub enum Hold {
     Conflict,
     /// The API server refused it.
     Refused,
+    /// Something could not be read.
+    Unread,
     /// Something else was in the way.
     Blocked,
 }
@@ -28,23 +30,34 @@ impl Hold {
             Self::Suspended => "no longer suspended",
             Self::Conflict => "no longer in conflict",
             Self::Refused => "no longer refused",
-            Self::Blocked => "nothing is in the way any more",
+            Self::Unread | Self::Blocked => "nothing is in the way any more",
         }
     }
 }
 
 /// Reasons of Ready for which no count is written.
-const BLOCKERS: [Reason; 9] = [
+const BLOCKERS: [Reason; 5] = [
     Reason::TargetNotFound,
     Reason::TargetNotScalable,
-    Reason::TargetNotReadable,
-    Reason::Forbidden,
     Reason::AutoscalerNotFound,
     Reason::AutoscalerTargetMismatch,
-    Reason::DatesNotFound,
-    Reason::InvalidDates,
     Reason::SpecInvalid,
 ];
+
+/// The same, where it is not known whether anything has changed.
+const UNREAD: [Reason; 5] = [
+    Reason::TargetNotReadable,
+    Reason::Forbidden,
+    Reason::DatesNotFound,
+    Reason::DatesNotReadable,
+    Reason::InvalidDates,
+];
+
+/// Whether that leaves open whether anything has changed.
+#[must_use]
+pub fn is_unread(reason: Reason) -> bool {
+    UNREAD.contains(&reason)
+}
 
 /// What held the count back when these conditions were written. A Service whose name is taken is a conflict that holds
 /// no count back, and neither does a contest.
@@ -66,5 +79,7 @@ pub fn last(conditions: &[Condition], is_service_taken: bool) -> Option<Hold> {
     if is(ready, Reason::CountRefused) {
         return Some(Hold::Refused);
     }
-    BLOCKERS.iter().any(|reason| is(ready, *reason)).then_some(Hold::Blocked)
+    let is_one_of = |reasons: &[Reason]| reasons.iter().any(|reason| is(ready, *reason));
+    let unread = is_one_of(&UNREAD).then_some(Hold::Unread);
+    unread.or_else(|| is_one_of(&BLOCKERS).then_some(Hold::Blocked))
 }

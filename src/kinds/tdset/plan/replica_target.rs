@@ -7,13 +7,15 @@
 //!   them;
 //! - a count of another owner stands if it was written after the last transition; the workload's managed fields say
 //!   who wrote it and when. They have no time for what was written by the scale subresource of a built-in kind, as
-//!   `kubectl scale` does; then it stands if all that the timetable asks for had been reported before. A write by a
-//!   tool that applies a repository again and again never stands.
+//!   `kubectl scale` does; then it stands if all that the timetable asks for had been reported before, and goes on to
+//!   stand where something could not be read for a while. A write by a tool that applies a repository again and again
+//!   never stands.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::hold::Hold;
 use super::schedule_state::{Counter, ManualCount, ReplicaTarget, ScheduleState};
 use crate::kinds::tdset::api::v1::RampStatus;
 use crate::kinds::tdset::observation::{CountField, FieldOwner, Reverted, Writer};
@@ -135,7 +137,11 @@ fn reverted_field(
 
 /// Whether the count stands because another client wrote it since the last transition.
 fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount> {
-    let told = view.told().is_some() && !view.is_changed() && !view.has_missed() && view.held().is_none();
+    let told = match view.held() {
+        None => view.told().is_some() && !view.is_changed() && !view.has_missed(),
+        Some(Hold::Unread) => view.standing_override().is_some(),
+        Some(_) => false,
+    };
     let (stands, manager) = match writer {
         Writer::Ours => return None,
         Writer::Other(owner) if owner.is_reconciler() => return None,

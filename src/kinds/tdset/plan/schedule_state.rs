@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::hold::{self, Hold};
-use crate::api::GROUP;
+use crate::api::{GROUP, condition};
 use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::schedule::{Effective, Outlook, Schedule, Transition};
-use crate::kinds::tdset::api::status::Reason;
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{
     AutoscalerKind, ControllerPolicy, Create, Phase, RampStatus, UnreadableDates,
 };
@@ -174,10 +175,13 @@ impl<'a> ScheduleState<'a> {
         self.observed.target.as_ref()?.as_ref().ok()
     }
 
-    /// Whether what the timetable asks for is known: not where dates that it takes from elsewhere could not be read, and
-    /// such days are not to be taken for ordinary ones.
+    /// Whether what the timetable asks for is known: not where nothing was read, and it takes dates from elsewhere; nor
+    /// where those could not be read, and such days are not to be taken for ordinary ones.
     pub fn is_reckoned(&self) -> bool {
-        self.observed.unread.is_none() || self.spec.on_unreadable_dates == UnreadableDates::Ignore
+        match (&self.observed.unread_object, &self.observed.unread) {
+            (Some(_), _) => self.spec.dates.is_empty(),
+            (None, unread) => unread.is_none() || self.spec.on_unreadable_dates == UnreadableDates::Ignore,
+        }
     }
 
     /// What is in the way, the most telling first.
@@ -242,7 +246,7 @@ impl<'a> ScheduleState<'a> {
     pub fn scheduled(&self) -> Option<i32> {
         let replicas = self.effective.replicas.or(self.observed.status.replicas_before)?;
         let Some(Ok(bounds)) = &self.observed.autoscaler else { return Some(replicas) };
-        Some(self.at_most(replicas.max(bounds.least_min())))
+        Some(bounds.nearest_min(replicas, self.most()))
     }
 
     /// That count, or the ceiling of the autoscaler where it is lower: no lower bound is above the upper one.
@@ -299,6 +303,20 @@ impl<'a> ScheduleState<'a> {
         hold::last(self.observed.status.conditions.as_deref().unwrap_or_default(), self.is_service_taken())
     }
 
+    /// The condition of another client's count that stood when the status was written, as far as what is asked for is
+    /// known: no edit asks for another one, and no transition has come since.
+    pub fn standing_override(&self) -> Option<&Condition> {
+        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
+        let found = condition::find(conditions, ConditionType::ManualOverride.as_str())?;
+        let stands = if self.is_reckoned() {
+            let is_new = |change: Timestamp| change > found.last_transition_time.0;
+            !self.is_changed() && !self.last_change().is_some_and(is_new)
+        } else {
+            !self.edited()
+        };
+        (found.status == "True" && self.spec.keeps_manual_counts() && stands).then_some(found)
+    }
+
     /// Whether another owner's Service stands where one is to be made, which holds no count back.
     pub fn is_service_taken(&self) -> bool {
         let asks = self.create().is_some_and(|create| create.service_port.is_some());
@@ -322,7 +340,13 @@ impl<'a> ScheduleState<'a> {
 
     /// Whether the spec has changed since the status was written.
     pub fn edited(&self) -> bool {
-        self.observed.status.observed_generation != self.spec.metadata.generation
+        self.spec.is_edited(&self.observed.status)
+    }
+
+    /// Until when what was made is left as it is: another client changes it each time that it is put back.
+    pub fn repairs_wait(&self) -> Option<Timestamp> {
+        let contest = self.observed.repair_contest.as_ref().filter(|contest| self.now < contest.until);
+        contest.filter(|_| !self.edited()).map(|contest| contest.until)
     }
 
     /// What was reported last that the timetable asks for. While that is not known the last transition decides.

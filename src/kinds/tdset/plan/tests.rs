@@ -27,6 +27,7 @@ mod refusals;
 mod scaled_objects;
 pub(in crate::kinds) mod situations;
 mod transitions;
+mod unread;
 mod workloads;
 
 /// A plan, as the writes that it comes to.

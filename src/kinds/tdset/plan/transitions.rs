@@ -25,6 +25,11 @@ impl ScheduleState<'_> {
         // Where the workload is left alone no count is carried out.
         self.scheduled()?;
         let (to, held) = (self.effective.phase(), self.held());
+        // What another client wrote meanwhile stands, and nothing was carried out.
+        let stands = self.replica_target.manual.is_some() && self.wanted().is_none();
+        if held.is_some() && stands && self.carried(&to).is_none() {
+            return None;
+        }
         let told = match held {
             Some(_) => self.told().unwrap_or_default(),
             None => self.told()?,
@@ -43,7 +48,7 @@ impl ScheduleState<'_> {
         let time = match held {
             None => self.boundary(),
             Some(Hold::Refused) => self.last_change(),
-            Some(Hold::Suspended | Hold::Conflict | Hold::Blocked) => None,
+            Some(Hold::Suspended | Hold::Conflict | Hold::Unread | Hold::Blocked) => None,
         };
         let time = time.unwrap_or(self.now);
         Some(PastTransition { time: time.into(), from, to, lateness_ms: lateness(time, self.now) })

@@ -14,7 +14,7 @@ use crate::kinds::tdset::api::status::Reason;
 use crate::runtime::call::call;
 
 /// The ScaledObject of KEDA.
-pub(super) fn scaled_objects() -> ApiResource {
+pub fn scaled_objects() -> ApiResource {
     ApiResource {
         group: "keda.sh".to_owned(),
         version: "v1alpha1".to_owned(),
@@ -79,10 +79,5 @@ impl Targets {
         };
         self.scaled_objects.update(uid, |last| *last = Some(Arc::clone(&found)));
         Ok(Ok(Some(Bounds::of_scaled_object(&found, place))))
-    }
-
-    /// Whether changes of ScaledObjects are noticed.
-    pub fn watches_scaled_objects(&self) -> bool {
-        self.watched().get(&scaled_objects()).is_some_and(|one| one.objects.is_filled())
     }
 }

@@ -1,6 +1,7 @@
 //! What people do: they edit schedules, and they scale, delete and make objects beside the operator.
 
 use super::*;
+use crate::text::is_of_the_unread;
 
 impl World {
     pub(super) fn edit(&mut self) -> bool {
@@ -60,7 +61,8 @@ impl World {
                 && told.observed_generation == Some(i64::from(schedule.generation))
                 && told.active_window.as_deref() == Some(if self.clock == 1 { "office" } else { "" })
                 && !schedule.status.says("Suspended", "True")
-                && !schedule.status.says("Conflict", "True");
+                && !schedule.status.says("Conflict", "True")
+                && !is_of_the_unread(told);
             self.manual = if is_sure { Manual::Stands(count) } else { Manual::Either(count) };
         }
         self.tell();

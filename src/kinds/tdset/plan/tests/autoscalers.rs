@@ -227,7 +227,7 @@ fn what_puts_a_workload_to_sleep_by_day_is_taken_back_or_kept() {
         // Against a client that does so again and again, it waits.
         cluster.scale(0, by_kubectl("2026-03-02T08:00:00Z"));
         let (until, over) = (at("2026-03-02T08:01:00Z"), at("2026-03-02T08:10:00Z"));
-        cluster.0.contest = Some(Contest { manager: reverted.manager, until, over });
+        cluster.0.contest = Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
         let told = cluster.pass(&tdset);
         assert_eq!((has(&cluster), told.wake), (0, Some(until)));
         assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");
@@ -289,7 +289,7 @@ fn an_upper_bound_that_another_client_writes_is_taken_back_and_reported() {
     cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
     let until = at("2026-03-02T06:01:00Z");
     let over = at("2026-03-02T06:10:00Z");
-    cluster.0.contest = Some(Contest { manager: reverted.manager, until, over });
+    cluster.0.contest = Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
     let told = cluster.pass(&tdset);
     assert_eq!((verbs(&told.work), told.wake), (vec![], Some(until)));
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");
@@ -382,6 +382,18 @@ fn stated_bounds_are_left_behind() {
     cluster.pass(&tdset);
     assert_eq!(has(&cluster), 1);
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge TDSet [] as gatehouse-tdset"]);
+}
+
+#[test]
+fn bounds_that_an_autoscaler_does_not_take_hold_up_no_deletion() {
+    // A lower bound above the upper one that is there, and one of 0 where that is refused.
+    for (left, expected) in [(json!({"minReplicas": 12}), (9, 9)), (json!({"minReplicas": 0}), (1, 9))] {
+        let tdset = leaving(&left);
+        let mut cluster = beside(EARLY, hpa(2, 9), 5);
+        cluster.pass(&tdset);
+        assert_eq!(bounds(&cluster), expected, "{left}");
+        assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge TDSet [] as gatehouse-tdset"], "{left}");
+    }
 }
 
 #[test]

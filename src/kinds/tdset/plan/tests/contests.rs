@@ -9,7 +9,7 @@ fn by(manager: &str) -> Writer {
 }
 
 fn contest(until: &str, over: &str) -> Contest {
-    Contest { manager: Some("argocd-controller".to_owned()), until: at(until), over: at(over) }
+    Contest { managers: ["argocd-controller".to_owned()].into(), until: at(until), over: at(over) }
 }
 
 #[test]
@@ -92,6 +92,47 @@ fn a_contest_slows_down_and_names_the_client() {
     let told = stands.at("2026-03-02T06:10:00Z").pass(&tdset);
     assert_eq!(condition(&told.status, ConditionType::Conflict).1, "NoConflict");
     assert_eq!(told.transition, None, "a contest held no transition back");
+}
+
+#[test]
+fn what_was_made_is_not_put_back_all_the_time() {
+    let shop = shop();
+    let mut cluster = Cluster::settled(&shop, EARLY);
+    cluster.edit(|deployment| {
+        scale(deployment, 2, COUNT_MANAGER);
+        let pods = deployment.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+        pods.containers[0].image = Some("other:1".to_owned());
+    });
+    let until = "2026-03-02T06:01:00Z";
+    cluster.0.repair_contest =
+        Some(Contest { managers: [].into(), ..contest(until, "2026-03-02T06:10:00Z") });
+    for _ in 0..2 {
+        let told = cluster.pass(&shop);
+        assert_eq!((verbs(&told.work), told.wake), (vec![], Some(at(until))));
+        for (about, state) in [(ConditionType::Conflict, "True"), (ConditionType::Ready, "False")] {
+            let (found, reason, message) = condition(&told.status, about);
+            assert_eq!((found.as_str(), reason.as_str()), (state, "Contested"), "{about:?}");
+            assert!(message.contains("another client changes what was made"), "{message}");
+        }
+    }
+    let apply = ["apply! Deployment null as gatehouse-tdset"];
+    let mut edited = shop.clone();
+    edited.metadata.generation = Some(7);
+    assert_eq!(verbs(&plan(&edited, &cluster.0).work), apply, "an edit does not wait");
+    let mut open = cluster.clone().at(OPENING);
+    open.0.repair_contest = Some(contest("2026-03-02T07:01:00Z", "2026-03-02T07:10:00Z"));
+    let work = verbs(&plan(&shop, &open.0).work);
+    assert_eq!(work, ["apply! Deployment 6 as gatehouse-tdset-count"], "nor does a count");
+    let mut due = cluster.at(until);
+    assert_eq!(verbs(&due.pass(&shop).work), apply, "it is tried again");
+    let told = due.pass(&shop);
+    assert_eq!(condition(&told.status, ConditionType::Conflict).1, "Contested", "until it is over");
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+    // As it is where the client has stopped.
+    due.0.repair_contest =
+        Some(Contest { managers: [].into(), ..contest("2026-03-02T06:03:00Z", "2026-03-02T06:11:00Z") });
+    let told = due.pass(&shop);
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled", "nothing is missing");
 }
 
 #[test]
