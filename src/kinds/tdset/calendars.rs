@@ -2,7 +2,7 @@
 //!
 //! Guarantees: one that has not changed is not read again; of the TDSets that need one that is not watched, or that is
 //! missing, all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for
-//! it. While it cannot be read for longer, its dates are those that were read last.
+//! it. Where it cannot be read any more its dates are those that were read last, and it is read once in a while for all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -28,10 +28,13 @@ use crate::runtime::clock;
 /// So many ConfigMaps are not worth a sweep.
 const FEW: usize = 64;
 
-/// How long reads of one have to fail for it to be unreadable: a lost answer makes no ordinary day of a holiday.
+/// How long reads of one have to fail for it to be unreadable.
 const TOLERATED: Duration = Duration::from_secs(10);
 
-/// Failures further apart have nothing to do with each other. It is read again after half a minute.
+/// How long one is unreadable until it is read again. TDSets that need it ask again after half a minute.
+const PAUSE: Duration = Duration::from_secs(20);
+
+/// Failures further apart have nothing to do with each other, until it is unreadable.
 const FAR_APART: Duration = Duration::from_mins(1);
 
 /// Reads them.
@@ -78,7 +81,7 @@ struct Reads {
     found: Option<Found>,
     /// Why it is not there, or could not be read.
     blocker: Option<Blocker>,
-    /// The first of the reads that fail by now, and the last.
+    /// The first of the reads that fail by now, and when the last one had failed.
     failing: Option<(Instant, Instant)>,
 }
 
@@ -93,29 +96,40 @@ pub struct Dates {
 
 impl Reads {
     /// Whether what is known does for one who asked when so many reads were begun, of a ConfigMap that is at that version
-    /// at least: it was read after that, or has that version.
+    /// at least: it was read after that, has that version, or was unreadable just now.
     fn does(&self, begun: u64, version: Option<&str>) -> bool {
         let has_version =
             |found: &Found| version.is_some() && number(found.version.as_deref()) >= number(version);
-        self.nth > begun || self.blocker.is_none() && self.found.as_ref().is_some_and(has_version)
+        let is_recent = |last: &Instant| clock::instant().duration_since(*last) < PAUSE;
+        let was_unreadable = self.is_unreadable() && self.failing.is_some_and(|(_, last)| is_recent(&last));
+        let is_of_now = self.blocker.is_none() && self.found.as_ref().is_some_and(has_version);
+        self.nth > begun || is_of_now || was_unreadable
     }
 
-    /// Read number `nth` has told that.
+    fn is_unreadable(&self) -> bool {
+        self.blocker.as_ref().is_some_and(|blocker| blocker.reason == Reason::DatesNotReadable)
+    }
+
+    /// Read number `nth` has told that. A right that is missing says nothing of the dates.
     fn told(&mut self, nth: u64, found: Result<Found, Blocker>) {
         (self.nth, self.failing) = (nth, None);
-        (self.found, self.blocker) = match found {
-            Ok(found) => (Some(found), None),
-            Err(blocker) => (None, Some(blocker)),
-        };
+        match found {
+            Ok(found) => (self.found, self.blocker) = (Some(found), None),
+            Err(blocker) => {
+                self.found = self.found.take().filter(|_| blocker.state == State::Unknown);
+                self.blocker = Some(blocker);
+            }
+        }
     }
 
-    /// Read number `nth` has failed, which is an error while it may pass.
-    fn failed(&mut self, nth: u64, error: Error, is_lasting: bool) -> Result<(), Error> {
+    /// Read number `nth` has failed, which is an error while that may pass, and where it was never read: then nothing is
+    /// known of its days.
+    fn failed(&mut self, nth: u64, error: Error) -> Result<(), Error> {
         let now = clock::instant();
-        let known = self.failing.filter(|(_, last)| now.duration_since(*last) < FAR_APART);
-        let since = known.map_or(now, |(since, _)| since);
+        let is_near = |last: Instant| self.is_unreadable() || now.duration_since(last) < FAR_APART;
+        let since = self.failing.filter(|(_, last)| is_near(*last)).map_or(now, |(since, _)| since);
         self.failing = Some((since, now));
-        if !is_lasting && now.duration_since(since) < TOLERATED {
+        if self.found.is_none() || now.duration_since(since) < TOLERATED {
             return Err(error);
         }
         self.nth = nth;
@@ -160,19 +174,12 @@ impl Calendars {
         Self { client, asked: Asked::default() }
     }
 
-    /// What a key of a ConfigMap holds, which is at that version at least; none: unknown. `is_lasting`: no failure is
-    /// one that may pass.
+    /// What a key of a ConfigMap holds, which is at that version at least; none: unknown.
     ///
     /// # Errors
-    /// When the API server does not say, and that may pass.
-    pub async fn dates(
-        &self,
-        calendar: &Calendar,
-        key: &str,
-        version: Option<&str>,
-        is_lasting: bool,
-    ) -> Result<Dates, Error> {
-        calendar.dates(key, version, is_lasting, self.read(&calendar.namespace, &calendar.name)).await
+    /// When the API server does not say, and that may pass, or has never said.
+    pub async fn dates(&self, calendar: &Calendar, key: &str, version: Option<&str>) -> Result<Dates, Error> {
+        calendar.dates(key, version, self.read(&calendar.namespace, &calendar.name)).await
     }
 
     async fn read(&self, namespace: &str, name: &str) -> Result<Result<Found, Blocker>, Error> {
@@ -202,7 +209,6 @@ impl Calendar {
         &self,
         key: &str,
         version: Option<&str>,
-        is_lasting: bool,
         read: impl Future<Output = Result<Result<Found, Blocker>, Error>>,
     ) -> Result<Dates, Error> {
         // Many may wait for the same read: without that count, each of them would read after the other.
@@ -212,7 +218,7 @@ impl Calendar {
             let nth = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
             match read.await {
                 Ok(found) => reads.told(nth, found),
-                Err(error) => reads.failed(nth, error, is_lasting)?,
+                Err(error) => reads.failed(nth, error)?,
             }
         }
         Ok(reads.dates(&self.name, key))
@@ -339,14 +345,14 @@ mod tests {
     async fn all_who_wait_while_it_is_read_share_the_next_read() {
         let reads = AtomicU64::default();
         let calendar = Asked::default().ask("1", "a", ["days"].into_iter()).remove(0);
-        let missing = async || {
+        let read = async || {
             reads.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
-            Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, "missing".to_owned())))
+            Ok(missing(State::False, Reason::DatesNotFound))
         };
-        let ask = || calendar.dates("all", None, false, missing());
+        let ask = || calendar.dates("all", None, read());
         for answer in join_all((0..16).map(|_| ask())).await {
-            assert_eq!(answer.unwrap().unread.unwrap().message, "missing");
+            assert_eq!(answer.unwrap().unread.unwrap().reason, Reason::DatesNotFound);
         }
         assert_eq!(reads.load(Ordering::SeqCst), 2, "the first one was begun before the others asked");
         assert!(ask().await.unwrap().unread.is_some());
@@ -358,46 +364,56 @@ mod tests {
         Found { version: Some(version.to_owned()), texts, lists: BTreeMap::new() }
     }
 
+    fn missing(state: State, reason: Reason) -> Result<Found, Blocker> {
+        Err(Blocker::dates(state, reason, String::new()))
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn one_that_cannot_be_read_for_a_while_is_as_it_was_until_it_can_be_read() {
+    async fn one_that_cannot_be_read_any_more_is_as_it_was_until_it_can_be_read() {
         let calendar = Asked::default().ask("1", "a", ["days"].into_iter()).remove(0);
         let place = Place::named::<ConfigMap>("a", "days");
-        let fails = async |is_lasting| {
-            let failed = async { Err(Error::of("read", &place)(Failed::Timeout)) };
-            calendar.dates("all", None, is_lasting, failed).await
+        let reads = AtomicU64::default();
+        let fails = async || {
+            let failed = async {
+                reads.fetch_add(1, Ordering::SeqCst);
+                Err(Error::of("read", &place)(Failed::Timeout))
+            };
+            calendar.dates("all", None, failed).await
         };
-        let tells = async |found| calendar.dates("all", None, false, async { Ok(found) }).await.unwrap();
-        for is_known in [false, true, true] {
-            if is_known {
-                assert!(tells(Ok(found("7"))).await.unread.is_none());
-            }
+        let tells = async |found| calendar.dates("all", None, async { Ok(found) }).await.unwrap();
+        for _ in 0..2 {
+            assert!(fails().await.is_err(), "nothing is known of its days");
+            tokio::time::advance(TOLERATED).await;
+        }
+        for _ in 0..2 {
+            assert!(tells(Ok(found("7"))).await.unread.is_none());
             // An answer that is lost now and then is no outage.
             for _ in 0..2 {
-                assert!(fails(false).await.is_err(), "that may pass");
+                assert!(fails().await.is_err(), "that may pass");
                 tokio::time::advance(FAR_APART).await;
             }
-            assert!(fails(false).await.is_err());
+            assert!(fails().await.is_err());
             tokio::time::advance(TOLERATED).await;
-            for _ in 0..2 {
-                let Dates { list, unread } = fails(false).await.unwrap();
-                let unread = unread.unwrap();
-                assert_eq!((unread.state, unread.reason), (State::Unknown, Reason::DatesNotReadable));
-                assert!(
-                    unread.message.starts_with("failed to read configmaps a/days: "),
-                    "{}",
-                    unread.message
-                );
-                assert_eq!(list.is_some(), is_known);
-                tokio::time::advance(FAR_APART / 2).await;
+            let before = reads.load(Ordering::SeqCst);
+            for round in 1..4 {
+                for _ in 0..100 {
+                    let Dates { list, unread } = fails().await.unwrap();
+                    let unread = unread.unwrap();
+                    assert_eq!((unread.state, unread.reason), (State::Unknown, Reason::DatesNotReadable));
+                    let said = "failed to read configmaps a/days: ";
+                    assert!(list.is_some() && unread.message.starts_with(said), "{}", unread.message);
+                }
+                assert_eq!(reads.load(Ordering::SeqCst), before + round, "once for all");
+                tokio::time::advance(FAR_APART * 2).await;
             }
         }
-        let missing = Blocker::dates(State::False, Reason::DatesNotFound, String::new());
-        let gone = tells(Err(missing)).await;
+        let forbidden = tells(missing(State::Unknown, Reason::Forbidden)).await;
         assert!(
-            gone.list.is_none() && gone.unread.unwrap().reason == Reason::DatesNotFound,
-            "it is known to be gone"
+            forbidden.list.is_some() && forbidden.unread.is_some(),
+            "a missing right says nothing of the dates"
         );
-        assert!(fails(true).await.unwrap().unread.is_some(), "other reads have failed for long");
+        let gone = tells(missing(State::False, Reason::DatesNotFound)).await;
+        assert!(gone.list.is_none() && gone.unread.is_some(), "it is known to be gone");
     }
 
     #[test]
@@ -407,12 +423,8 @@ mod tests {
         let does = |begun| [None, Some("6"), Some("7"), Some("8")].map(|version| reads.does(begun, version));
         assert_eq!(does(1), [true; 4]);
         assert_eq!(does(2), [false, true, true, false]);
-        reads.told(2, Err(Blocker::dates(State::False, Reason::DatesNotFound, String::new())));
+        reads.told(2, missing(State::False, Reason::DatesNotFound));
         assert!(reads.does(1, None) && !reads.does(2, None) && !reads.does(2, Some("7")));
-        reads.told(2, Ok(found("7")));
-        let place = Place::named::<ConfigMap>("a", "days");
-        reads.failed(3, Error::of("read", &place)(Failed::Timeout), true).unwrap();
-        assert!(reads.does(2, Some("7")) && !reads.does(3, Some("7")), "it may be read again by now");
     }
 
     #[test]

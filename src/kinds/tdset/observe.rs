@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -25,8 +26,7 @@ use crate::controllers::manifest::Place;
 use crate::controllers::outcome::{Class, Error};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
-use crate::kinds::tdset::api::v1::AutoscalerKind;
-use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
+use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus, UnreadableDates};
 use crate::runtime::call::call;
 
 /// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
@@ -54,7 +54,7 @@ pub async fn parts(
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(known);
     }
-    match read(operator, spec, (state, is_lasting), &known).await {
+    match read(operator, spec, state, &known).await {
         Ok(observed) => Ok(observed),
         Err(error) if is_lasting || error.class() == Class::Permanent => {
             let blocker = Blocker::ready(Reason::TargetNotReadable, error.said());
@@ -68,7 +68,7 @@ pub async fn parts(
 async fn read(
     operator: &Operator,
     spec: &Spec,
-    (state, is_lasting): (&ObjectState, bool),
+    state: &ObjectState,
     known: &Observed,
 ) -> Result<Observed, Error> {
     let ObjectState { recall, kept, has_made } = state;
@@ -101,7 +101,7 @@ async fn read(
         }
         None => None,
     };
-    let Calendar { dates, unread, is_unwatched } = calendar(operator, spec, is_lasting).await?;
+    let Calendar { dates, unread, is_unwatched } = calendar(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
     let autoscaler = autoscaler(operator, spec, recall).await?;
     operator.targets.ends(uid);
@@ -290,25 +290,35 @@ struct Calendar {
     is_unwatched: bool,
 }
 
-async fn calendar(operator: &Operator, spec: &Spec, is_lasting: bool) -> Result<Calendar, Error> {
-    let mut read = Calendar::default();
+async fn calendar(operator: &Operator, spec: &Spec) -> Result<Calendar, Error> {
     let (uid, namespace) = (spec.uid(), spec.namespace());
+    let resource = ApiResource::erase::<ConfigMap>(&());
     let names = spec.dates.iter().map(|source| source.config_map.as_str());
     let calendars = operator.calendars.asked.ask(uid, namespace, names);
-    for (DatesSource { exception, config_map: name, key }, calendar) in spec.dates.iter().zip(&calendars) {
-        let resource = ApiResource::erase::<ConfigMap>(&());
-        let version = operator.targets.version(uid, &resource, namespace, name);
-        let Dates { list, unread } =
-            operator.calendars.dates(calendar, key, version.as_deref(), is_lasting).await?;
+    // All at once: each may take as long as a call may.
+    let reads = spec.dates.iter().zip(&calendars).map(async |(source, calendar)| {
+        let version = operator.targets.version(uid, &resource, namespace, &source.config_map);
+        Ok((source, operator.calendars.dates(calendar, &source.key, version.as_deref()).await?))
+    });
+    let mut read = Calendar::default();
+    for (source, Dates { list, unread }) in try_join_all(reads).await? {
+        let DatesSource { exception, config_map: name, key } = source;
         let errors = list.as_ref().and_then(|list| list.errors.as_ref()).map(|errors| {
             let message = format!("ConfigMap {name}, key {key}: {errors}");
             Blocker::dates(State::False, Reason::InvalidDates, message)
         });
+        let is_known = list.is_some();
         if let Some(list) = list {
             read.dates.set(exception, &list);
         }
-        let Some(unread) = unread.or(errors) else { continue };
+        let Some(mut unread) = unread.or(errors) else { continue };
         read.is_unwatched |= unread.state == State::Unknown || !operator.targets.watches(&resource);
+        if spec.on_unreadable_dates == UnreadableDates::Ignore {
+            unread.message += match (is_known, unread.state) {
+                (true, State::Unknown) => "; the dates that were read before count",
+                _ => "; such days are ordinary ones",
+            };
+        }
         read.unread.get_or_insert(unread);
     }
     Ok(read)

@@ -165,7 +165,7 @@ impl ReconcileState {
     /// one. Not counted where no other client can have written since we did.
     pub fn wrote_repair(&mut self, (seen, written): (Option<&str>, Option<&str>), now: Timestamp) {
         let is_stale = number(seen).zip(self.repaired).is_some_and(|(seen, repaired)| seen < repaired);
-        self.repaired = self.repaired.max(number(written));
+        self.repaired = number(written).or(self.repaired);
         if !is_stale {
             self.repairs.add(None, now);
         }

@@ -167,17 +167,10 @@ fn rolling(view: &ScheduleState, deployment: &FoundDeployment) -> Statement {
 
 fn schedule_valid(view: &ScheduleState) -> Statement {
     let about = ConditionType::ScheduleValid;
+    if let Some(blocker) = view.observed.unread_object.as_ref().filter(|_| !view.is_reckoned()) {
+        return about.is(State::Unknown, Reason::DatesNotReadable, &*blocker.message);
+    }
     match &view.observed.unread {
-        Some(blocker) if view.is_reckoned() => {
-            let days = match blocker.reason {
-                Reason::DatesNotReadable => {
-                    "dates that were read before count, and all other days are ordinary ones"
-                }
-                _ => "such days are ordinary ones",
-            };
-            let message = format!("{}; {days}", blocker.message);
-            about.is(blocker.state, blocker.reason, message)
-        }
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
         None => about.is(State::True, Reason::Valid, "the timetable is valid"),
     }

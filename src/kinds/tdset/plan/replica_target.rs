@@ -149,7 +149,9 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
         Writer::Other(FieldOwner { manager, time: None }) => (told, Some(manager)),
         // Managed fields tell whole seconds.
         Writer::Other(FieldOwner { manager, time: Some(time) }) => {
-            (time.as_second() >= since(view)?.as_second(), Some(manager))
+            let ended = view.override_ended().filter(|_| view.held() == Some(Hold::Unread));
+            let since = since(view)?.max(ended.unwrap_or(Timestamp::MIN));
+            (time.as_second() >= since.as_second(), Some(manager))
         }
     };
     stands.then_some(ManualCount { count, manager })

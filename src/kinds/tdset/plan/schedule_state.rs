@@ -303,18 +303,27 @@ impl<'a> ScheduleState<'a> {
         hold::last(self.observed.status.conditions.as_deref().unwrap_or_default(), self.is_service_taken())
     }
 
-    /// The condition of another client's count that stood when the status was written, as far as what is asked for is
-    /// known: no edit asks for another one, and no transition has come since.
+    /// The condition of another client's count that stood when the status was written: no edit asks for another one, and
+    /// no transition has come since. While what is asked for is not known, any edit may.
     pub fn standing_override(&self) -> Option<&Condition> {
         let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
         let found = condition::find(conditions, ConditionType::ManualOverride.as_str())?;
         let stands = if self.is_reckoned() {
             let is_new = |change: Timestamp| change > found.last_transition_time.0;
-            !self.is_changed() && !self.last_change().is_some_and(is_new)
+            // An edit may ask for another count where the status does not say what was asked for.
+            let is_asked_anew = self.edited() && self.observed.status.active_window.is_none();
+            !self.is_changed() && !is_asked_anew && !self.last_change().is_some_and(is_new)
         } else {
             !self.edited()
         };
         (found.status == "True" && self.spec.keeps_manual_counts() && stands).then_some(found)
+    }
+
+    /// When the status began to say that no count of another client stands.
+    pub fn override_ended(&self) -> Option<Timestamp> {
+        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
+        let found = condition::find(conditions, ConditionType::ManualOverride.as_str())?;
+        (found.status == "False").then_some(found.last_transition_time.0)
     }
 
     /// Whether another owner's Service stands where one is to be made, which holds no count back.

@@ -113,16 +113,21 @@ fn an_edit_that_asks_for_another_count_ends_it() {
     edited["metadata"]["generation"] = 9.into();
     let edited: TDSet = serde_json::from_value(edited).unwrap();
     for (nth, hold) in UNREAD.into_iter().enumerate() {
-        let before = overridden(&tdset);
-        let mut during = before.clone();
-        hold(&mut during.0);
-        for tdset in [&tdset, &edited, &edited] {
-            during.pass(tdset);
+        // Whether the time of the count is known or not.
+        for time in [None, Some(at("2026-03-02T06:05:00Z"))] {
+            let mut before = overridden(&tdset).at("2026-03-02T06:06:00Z");
+            before.scale(9, Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time }));
+            before.pass(&tdset);
+            let mut during = before.clone().at("2026-03-02T06:10:00Z");
+            hold(&mut during.0);
+            for tdset in [&tdset, &edited, &edited] {
+                during.pass(tdset);
+            }
+            assert_eq!(overriding(&during), "False", "{nth}");
+            let mut cluster = Cluster(Observed { status: during.0.status, ..before.0 }).at(LATER);
+            cluster.pass(&edited);
+            assert_eq!(has(&cluster), 4, "{nth}, {time:?}");
         }
-        assert_eq!(overriding(&during), "False", "{nth}");
-        let mut cluster = Cluster(Observed { status: during.0.status, ..before.0 });
-        cluster.pass(&edited);
-        assert_eq!(has(&cluster), 4, "{nth}");
     }
 }
 
