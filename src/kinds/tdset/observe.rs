@@ -292,9 +292,12 @@ struct Calendar {
 
 async fn calendar(operator: &Operator, spec: &Spec) -> Result<Calendar, Error> {
     let (uid, namespace) = (spec.uid(), spec.namespace());
-    let resource = ApiResource::erase::<ConfigMap>(&());
     let names = spec.dates.iter().map(|source| source.config_map.as_str());
     let calendars = operator.calendars.asked.ask(uid, namespace, names);
+    if calendars.is_empty() {
+        return Ok(Calendar::default());
+    }
+    let resource = ApiResource::erase::<ConfigMap>(&());
     // All at once: each may take as long as a call may.
     let reads = spec.dates.iter().zip(&calendars).map(async |(source, calendar)| {
         let version = operator.targets.version(uid, &resource, namespace, &source.config_map);

@@ -137,17 +137,11 @@ impl ReconcileState {
 
     /// The plan's count was written at `now`, to an object that was seen at the first resource version, which made the
     /// second one.
-    pub fn wrote_count(
-        &mut self,
-        plan: &Plan,
-        (seen, written): (Option<&str>, Option<&str>),
-        now: Timestamp,
-    ) {
+    pub fn wrote_count(&mut self, plan: &Plan, versions: (Option<&str>, Option<&str>), now: Timestamp) {
         // Now, for what comes after it in this reconciliation may fail.
         self.carry(plan, now);
         // A client that has not seen our last write takes the same count back once more, which is nothing new.
-        let is_stale = number(seen).zip(self.counted).is_some_and(|(seen, counted)| seen < counted);
-        self.counted = number(written).or(self.counted);
+        let is_stale = is_stale(&mut self.counted, versions);
         if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
             let Reverted { manager, .. } = reverted;
             self.reverts.add(manager.as_ref(), now);
@@ -163,10 +157,8 @@ impl ReconcileState {
 
     /// What was made was put back at `now`: an object that was seen at the first resource version, which made the second
     /// one. Not counted where no other client can have written since we did.
-    pub fn wrote_repair(&mut self, (seen, written): (Option<&str>, Option<&str>), now: Timestamp) {
-        let is_stale = number(seen).zip(self.repaired).is_some_and(|(seen, repaired)| seen < repaired);
-        self.repaired = number(written).or(self.repaired);
-        if !is_stale {
+    pub fn wrote_repair(&mut self, versions: (Option<&str>, Option<&str>), now: Timestamp) {
+        if !is_stale(&mut self.repaired, versions) {
             self.repairs.add(None, now);
         }
     }
@@ -218,6 +210,14 @@ impl ReconcileState {
         let (version, status) = self.said.as_deref()?;
         (number(Some(version)) > number(resource_version)).then_some(status)
     }
+}
+
+/// Whether an object that was seen at the first resource version and written, which made the second one, was seen as it was
+/// before our last write, which made `last`.
+fn is_stale(last: &mut Option<u128>, (seen, written): (Option<&str>, Option<&str>)) -> bool {
+    let is_stale = number(seen).zip(*last).is_some_and(|(seen, last)| seen < last);
+    *last = number(written).or(*last);
+    is_stale
 }
 
 /// A resource version. Those of one resource may be compared as numbers (KEP-5504).

@@ -306,8 +306,7 @@ impl<'a> ScheduleState<'a> {
     /// The condition of another client's count that stood when the status was written: no edit asks for another one, and
     /// no transition has come since. While what is asked for is not known, any edit may.
     pub fn standing_override(&self) -> Option<&Condition> {
-        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
-        let found = condition::find(conditions, ConditionType::ManualOverride.as_str())?;
+        let found = self.said_of_override()?;
         let stands = if self.is_reckoned() {
             let is_new = |change: Timestamp| change > found.last_transition_time.0;
             // An edit may ask for another count where the status does not say what was asked for.
@@ -321,9 +320,13 @@ impl<'a> ScheduleState<'a> {
 
     /// When the status began to say that no count of another client stands.
     pub fn override_ended(&self) -> Option<Timestamp> {
-        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
-        let found = condition::find(conditions, ConditionType::ManualOverride.as_str())?;
+        let found = self.said_of_override()?;
         (found.status == "False").then_some(found.last_transition_time.0)
+    }
+
+    fn said_of_override(&self) -> Option<&Condition> {
+        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
+        condition::find(conditions, ConditionType::ManualOverride.as_str())
     }
 
     /// Whether another owner's Service stands where one is to be made, which holds no count back.
