@@ -279,6 +279,7 @@ impl Reconciler for Operator {
         // What is written after an edit does not wait for a contest about what was asked for before.
         if execution.spec.is_edited(&execution.seen.status) {
             state.recall.repairs = Reverts::default();
+            state.recall.is_zero_refused = false;
         }
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
@@ -307,7 +308,7 @@ impl Reconciler for Operator {
                 let versions = (action.0.seen(), done.resource_version.as_deref());
                 state.recall.wrote_repair(versions, execution.seen.now);
             }
-            Err(failure) if failure.is_permanent() && actions::bounds_by_zero(&action.0) => {
+            Err(Failure::Api(error)) if error.is_invalid() && actions::bounds_by_zero(&action.0) => {
                 state.recall.is_zero_refused = true;
             }
             Ok(_) | Err(_) => {}

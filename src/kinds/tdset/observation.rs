@@ -50,6 +50,8 @@ pub struct Observed {
     pub holder: Option<(String, String)>,
     /// Names of other autoscalers that scale the workload.
     pub autoscalers: Vec<String>,
+    /// Why it is not known whether there are any.
+    pub unread_autoscalers: Option<Blocker>,
     /// The dates that the timetable takes from elsewhere, as far as they could be read.
     pub dates: HolidayDates,
     /// What of them could not be read.

@@ -27,7 +27,7 @@ use crate::controllers::outcome::{Class, Error};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus, UnreadableDates};
-use crate::runtime::call::call;
+use crate::runtime::call::{self, call};
 
 /// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
 /// way, and no error.
@@ -104,13 +104,18 @@ async fn read(
     let Calendar { dates, unread, is_unwatched } = calendar(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
     let autoscaler = autoscaler(operator, spec, recall).await?;
+    let (autoscalers, unread_autoscalers) = match autoscalers(operator, spec).await? {
+        Ok(names) => (names, None),
+        Err(blocker) => (Vec::new(), Some(blocker)),
+    };
     operator.targets.ends(uid);
     Ok(Observed {
         target,
         autoscaler,
         is_unwatched: is_unwatched || misses_changes(operator, spec),
         holder,
-        autoscalers: autoscalers(operator, spec),
+        autoscalers,
+        unread_autoscalers,
         dates,
         unread,
         whole: kept.whole(deployment.as_ref(), service.as_ref()),
@@ -195,20 +200,33 @@ async fn horizontal(
     if watched.is_filled() {
         return Ok(Ok(watched.get(namespace, name)));
     }
-    let api = Api::<HorizontalPodAutoscaler>::namespaced(client.clone(), namespace);
     // There is a right to list, and none to get.
     let only = ListParams::default().fields(&format!("metadata.name={name}"));
-    match call(api.list(&only)).await {
-        Ok(found) => Ok(Ok(found.items.into_iter().next().map(|mut found| {
-            trim_autoscaler(&mut found);
-            Arc::new(found)
-        }))),
+    let found = list(client, namespace, &only).await.map_err(|source| {
+        Error::of("read", &Place::named::<HorizontalPodAutoscaler>(namespace, name))(source)
+    })?;
+    Ok(found.map(|found| found.into_iter().next()))
+}
+
+/// Those of a namespace, as the API server has them now.
+async fn list(
+    client: &Client,
+    namespace: &str,
+    params: &ListParams,
+) -> Result<Result<Vec<Arc<HorizontalPodAutoscaler>>, Blocker>, call::Error> {
+    let api = Api::<HorizontalPodAutoscaler>::namespaced(client.clone(), namespace);
+    match call(api.list(params)).await {
+        Ok(found) => {
+            let trimmed = found.items.into_iter().map(|mut one| {
+                trim_autoscaler(&mut one);
+                Arc::new(one)
+            });
+            Ok(Ok(trimmed.collect()))
+        }
         Err(error) if error.is_forbidden() => {
             Ok(Err(Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling")))
         }
-        Err(error) => {
-            Err(Error::of("read", &Place::named::<HorizontalPodAutoscaler>(namespace, name))(error))
-        }
+        Err(error) => Err(error),
     }
 }
 
@@ -263,10 +281,11 @@ fn holder(
     })
 }
 
-/// The autoscalers of the workload, without that of the spec, and without the one that KEDA makes for that.
-fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
-    let workload = spec.workload();
-    let found = operator.autoscalers.all_of(spec.namespace(), &workload.name, |autoscaler| {
+/// The autoscalers of the workload, without that of the spec, and without the one that KEDA makes for that. What the
+/// watch told is of an earlier time where it has failed for a while.
+async fn autoscalers(operator: &Operator, spec: &Spec) -> Result<Result<Vec<String>, Blocker>, Error> {
+    let (workload, namespace) = (spec.workload(), spec.namespace());
+    let is_other = |autoscaler: &HorizontalPodAutoscaler| {
         if !Bounds::scale(autoscaler, &workload) {
             return false;
         }
@@ -276,8 +295,24 @@ fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
             AutoscalerKind::ScaledObject => Controller::of(&autoscaler.metadata)
                 .is_none_or(|owner| (owner.kind.as_str(), &owner.name) != (kind.as_str(), name)),
         }
-    });
-    found.iter().map(|autoscaler| autoscaler.name_any()).collect()
+    };
+    let found = if operator.autoscalers.is_filled() {
+        operator.autoscalers.all_of(namespace, &workload.name, is_other)
+    } else {
+        let failed = |source| Error {
+            verb: "list",
+            object: format!("horizontalpodautoscalers of {namespace}"),
+            source,
+        };
+        match list(&operator.client, namespace, &ListParams::default()).await.map_err(failed)? {
+            Ok(mut found) => {
+                found.retain(|one| is_other(one));
+                found
+            }
+            Err(blocker) => return Ok(Err(blocker)),
+        }
+    };
+    Ok(Ok(found.iter().map(|autoscaler| autoscaler.name_any()).collect()))
 }
 
 /// The dates that the timetable takes from elsewhere.

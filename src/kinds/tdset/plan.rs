@@ -123,7 +123,8 @@ const UNREAD: [Reason; 2] = [Reason::Forbidden, Reason::TargetNotReadable];
 /// bounds, that it is to be left with, if it is ours to give, and let the object go.
 fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let is_theirs = observed.holder.is_some() || controlled(spec, observed).is_some();
-    let left = spec.replicas_on_deletion().filter(|_| !is_theirs && observed.autoscalers.is_empty());
+    let unscaled = spec.replicas_on_deletion().filter(|_| !is_theirs && observed.autoscalers.is_empty());
+    let left = unscaled.filter(|_| observed.unread_autoscalers.is_none());
     let bounds = spec.bounds_on_deletion().filter(|_| !is_theirs);
     let write = match (left, &observed.target, bounds, &observed.autoscaler) {
         (Some(left), Some(Ok(scaled)), ..) if scaled.count() != left || scaled.is_unset => {
@@ -143,6 +144,7 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let autoscaler = observed.autoscaler.as_ref().filter(|_| bounds.is_some());
     let unread = observed.unread_object.as_ref().filter(|_| spec.leaves_something());
     let unread = unread.or(target).or_else(|| autoscaler.and_then(|found| found.as_ref().err()));
+    let unread = unread.or_else(|| observed.unread_autoscalers.as_ref().filter(|_| unscaled.is_some()));
     let waits = unread.filter(|blocker| UNREAD.contains(&blocker.reason));
     let refused = observed.refused.as_ref().map(|refused| (conditions::reason(refused), &*refused.why));
     let status = match refused.or_else(|| waits.map(|blocker| (blocker.reason, &*blocker.message))) {

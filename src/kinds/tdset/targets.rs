@@ -38,6 +38,9 @@ use crate::kinds::tdset::api::v1::Reference;
 use crate::runtime::call::{self, call};
 use crate::runtime::clock;
 
+/// The API group of the workloads of Kubernetes.
+const APPS: &str = "apps";
+
 /// Least time between two reads of a scale whose count has not changed meanwhile.
 const PACE: Duration = Duration::from_secs(2);
 
@@ -241,7 +244,10 @@ impl Targets {
         // Who owns the workload does not change from one moment to the next, unlike who wrote its count.
         let metadata = match known {
             Some(known) if is_of_now || !asks_writer => Some(known.metadata.clone()),
-            _ => self.read_metadata(&place).await?,
+            _ => match self.read_metadata(&place).await? {
+                Ok(metadata) => metadata,
+                Err(blocker) => return Ok(Err(blocker)),
+            },
         };
         let is_told = is_of_now || asks_writer;
         let writer = metadata.as_ref().filter(|_| is_told);
@@ -292,7 +298,10 @@ impl Targets {
         match call(api.get_scale(&place.name)).await {
             Ok(scale) => Ok(Ok(scale)),
             Err(error) if is_unset(&error) => {
-                let metadata = self.read_metadata(place).await?.unwrap_or_default();
+                let metadata = match self.read_metadata(place).await? {
+                    Ok(metadata) => metadata.unwrap_or_default(),
+                    Err(blocker) => return Ok(Err(blocker)),
+                };
                 // The version is not given: it would be taken for that of a count that was read.
                 let metadata = ObjectMeta { uid: metadata.uid, name: metadata.name, ..ObjectMeta::default() };
                 Ok(Ok(Scale { metadata, spec: None, status: None }))
@@ -311,16 +320,20 @@ impl Targets {
         }
     }
 
-    /// The metadata of a workload, where the watch does not tell yet; none where it may not be read.
-    async fn read_metadata(&self, place: &Place) -> Result<Option<ObjectMeta>, Error> {
+    /// The metadata of a workload, where the watch does not tell yet; none where it is not there, or is of a custom kind
+    /// and may not be read. One of a kind of Kubernetes may be an EtcdCluster's, which is never scaled, and only they tell.
+    async fn read_metadata(&self, place: &Place) -> Result<Result<Option<ObjectMeta>, Blocker>, Error> {
         let api: Api<FoundMetadata> =
             Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get(&place.name)).await {
             Ok(mut found) => {
                 trim(&mut found);
-                Ok(Some(found.metadata))
+                Ok(Ok(Some(found.metadata)))
             }
-            Err(error) if error.is_forbidden() || is_absent(&error) => Ok(None),
+            Err(error) if error.is_forbidden() && place.resource.group == APPS => {
+                Ok(Err(Blocker::forbidden("get, list and watch", &place.resource.plural, APPS)))
+            }
+            Err(error) if error.is_forbidden() || is_absent(&error) => Ok(Ok(None)),
             Err(error) => Err(Error::of("read", place)(error)),
         }
     }
@@ -379,8 +392,11 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
 /// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where no manager owns it, the
 /// writer is unknown, and is not the client that applied the rest.
 fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
-    let is_known = resource.group == "apps";
-    if is_known && !observation::is_owned(metadata) { Writer::Unknown } else { Writer::of(metadata) }
+    if resource.group == APPS && !observation::is_owned(metadata) {
+        Writer::Unknown
+    } else {
+        Writer::of(metadata)
+    }
 }
 
 /// What the watch sends of an object, while it runs.

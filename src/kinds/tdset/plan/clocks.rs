@@ -11,7 +11,7 @@ use crate::kinds::tdset::api::schedule::{Effective, Transition};
 use crate::kinds::tdset::observation::Writer;
 
 /// Most that the clocks of two replicas differ by.
-const SKEW: SignedDuration = SignedDuration::from_mins(2);
+pub const SKEW: SignedDuration = SignedDuration::from_mins(2);
 
 impl ScheduleState<'_> {
     /// What time it is: that of the next transition, where it is near and was carried out.
@@ -30,7 +30,8 @@ impl ScheduleState<'_> {
         is_past && !self.tells(&self.effective) && self.tells(&next.to)
     }
 
-    /// Whether the count of a transition that is still to come, by the status too, is there, and is ours.
+    /// Whether the count of a transition that is still to come, by the status too, is there, and no other client is known
+    /// to have written it.
     fn has_written(&self, next: &Transition) -> bool {
         let status = &self.observed.status;
         let is_ahead = status.next_transition.as_ref().is_some_and(|promised| promised.time.0 == next.time);
@@ -42,7 +43,9 @@ impl ScheduleState<'_> {
         // Beside an autoscaler that rests, the bounds are as they were.
         let rests = self.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));
         let found = if rests { self.workload() } else { self.counter() };
-        let is_it = |found: &Counter| Some(found.count()) == after && found.writer() == Writer::Ours;
+        let is_it = |found: &Counter| {
+            Some(found.count()) == after && matches!(found.writer(), Writer::Ours | Writer::Unknown)
+        };
         before != after && found.as_ref().is_some_and(is_it)
     }
 

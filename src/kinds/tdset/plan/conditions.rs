@@ -75,7 +75,7 @@ fn ready(view: &ScheduleState) -> Statement {
     if view.spec.is_suspended {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
-    if view.replica_target.manual.is_some() {
+    if view.overriding().is_some() {
         return about.is(true, Reason::ManuallyScaled, format!("{message}; another client set the count"));
     }
     if let Some(Ok(bounds)) = &view.observed.autoscaler {
@@ -187,7 +187,7 @@ fn suspended(view: &ScheduleState) -> Statement {
 
 fn overridden(view: &ScheduleState) -> Statement {
     let about = ConditionType::ManualOverride;
-    if let Some(manual) = &view.replica_target.manual {
+    if let Some(manual) = view.overriding() {
         let who = manual.manager.as_deref().unwrap_or("another client");
         let until = match view.next() {
             Some(next) => format!("until {}", view.timetable.schedule.local(next.time)),

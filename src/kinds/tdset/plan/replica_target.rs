@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::clocks::SKEW;
 use super::hold::Hold;
 use super::schedule_state::{Counter, ManualCount, ReplicaTarget, ScheduleState};
 use crate::kinds::tdset::api::v1::RampStatus;
@@ -59,8 +60,9 @@ fn awake(view: &ScheduleState) -> ReplicaTarget {
         return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
     };
     let has = counter.count();
+    // Outside of windows any client may scale a workload that is left alone then, also before it got its count back.
     if counter.differs(scheduled)
-        && view.spec.keeps_manual_counts()
+        && (view.spec.keeps_manual_counts() || view.effective.replicas.is_none())
         && let Some(manual) = kept(view, has, counter.writer())
     {
         return ReplicaTarget { manual: Some(manual), ..ReplicaTarget::default() };
@@ -101,6 +103,16 @@ fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTar
     ReplicaTarget { workload: Some(wanted), reverted, ..target }
 }
 
+/// Whether a count may be one that the ramp of the status has led to by now, also by a clock that is ahead, or one that
+/// it may have led to before an edit changed its pace.
+fn is_of_the_ramp(view: &ScheduleState, count: i32) -> bool {
+    let Some(ramp) = &view.observed.status.ramp else { return false };
+    let elapsed = view.now.saturating_add(SKEW).unwrap_or(view.now).duration_since(ramp.since.0);
+    let place = view.timetable.ramp.at(ramp.from, ramp.to, Duration::try_from(elapsed).unwrap_or_default());
+    let by_now = if view.edited() { ramp.to } else { view.at_most(place.replicas) };
+    (ramp.from.min(by_now)..=ramp.from.max(by_now)).contains(&count)
+}
+
 /// The count that another client wrote, if `wanted` takes it back.
 fn reverted(view: &ScheduleState, counter: &Counter, wanted: i32) -> Option<Reverted> {
     let field = if matches!(counter, Counter::Bounds(_)) { CountField::Min } else { CountField::Replicas };
@@ -129,7 +141,7 @@ fn reverted_field(
         // Bounds from before an autoscaler was named do not answer ours.
         Writer::Other(_) if view.edited() && view.spec.autoscaler.is_some() => return None,
         Writer::Other(FieldOwner { manager, .. }) => Some(manager),
-        Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,
+        Writer::Unknown if !is_of_the_ramp(view, has) && !view.edited() => None,
         Writer::Unknown | Writer::Ours => return None,
     };
     Some(Reverted { manager, from: has, to: wanted, field })
@@ -145,7 +157,7 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
     let (stands, manager) = match writer {
         Writer::Ours => return None,
         Writer::Other(owner) if owner.is_reconciler() => return None,
-        Writer::Unknown => (told && view.observed.status.ramp.is_none(), None),
+        Writer::Unknown => (told && !is_of_the_ramp(view, count), None),
         Writer::Other(FieldOwner { manager, time: None }) => (told, Some(manager)),
         // Managed fields tell whole seconds.
         Writer::Other(FieldOwner { manager, time: Some(time) }) => {

@@ -211,7 +211,7 @@ impl<'a> ScheduleState<'a> {
         if let Some(message) = controlled(self.spec, observed) {
             return Some(Blocker::conflict(Reason::ControlledByOther, message));
         }
-        let [first, ..] = observed.autoscalers.as_slice() else { return None };
+        let [first, ..] = observed.autoscalers.as_slice() else { return observed.unread_autoscalers.clone() };
         let message = format!(
             "HorizontalPodAutoscaler {first} scales the workload: the count is left to it; \
              spec.autoscaler sets its bounds instead"
@@ -280,6 +280,12 @@ impl<'a> ScheduleState<'a> {
             || self.replica_target.manual.is_none()
                 && self.workload().is_none_or(|workload| workload.differs(before));
         is_owed.then_some(before)
+    }
+
+    /// Another client's count that stands in place of one that the timetable asks for. Where the workload is left alone, a
+    /// client that scales it overrides nothing.
+    pub fn overriding(&self) -> Option<&ManualCount> {
+        self.replica_target.manual.as_ref().filter(|_| self.effective.replicas.is_some())
     }
 
     /// Whether the workload's count is its own, and nothing is to be given back.

@@ -27,7 +27,8 @@ impl ScheduleState<'_> {
         let (to, held) = (self.effective.phase(), self.held());
         // What another client wrote meanwhile stands, and nothing was carried out.
         let stands = self.replica_target.manual.is_some() && self.wanted().is_none();
-        if held.is_some() && stands && self.carried(&to).is_none() {
+        let is_all = held.is_some() || self.effective.replicas.is_none();
+        if is_all && stands && self.carried(&to).is_none() {
             return None;
         }
         let told = match held {

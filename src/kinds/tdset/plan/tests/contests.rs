@@ -1,6 +1,6 @@
 //! Counts that are taken back, once and again and again; and clocks that differ.
 
-use super::workloads::{has, settled, web};
+use super::workloads::{by_kubectl, has, ramped, settled, web};
 use super::*;
 use crate::kinds::tdset::observation::{Contest, FieldOwner};
 
@@ -199,6 +199,12 @@ fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_reported() 
             assert_eq!(planned.status.scheduled_replicas, Some(6), "{now}");
         }
         assert_eq!(plan(tdset, &cluster.clone().at(EARLY).0).work.len(), 1, "hours are no difference");
+        // A workload that is applied without its count does not say who wrote it.
+        if let Some(Ok(found)) = &cluster.0.target {
+            let mut unowned = cluster.clone().at("2026-03-02T06:59:57Z");
+            unowned.scale(found.count(), Writer::Unknown);
+            assert_eq!(verbs(&plan(tdset, &unowned.0).work), [""; 0]);
+        }
         // A count that another client wrote is none that was carried out.
         let mut other = cluster.at("2026-03-02T06:59:57Z");
         match &mut other.0.target {
@@ -208,7 +214,9 @@ fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_reported() 
                 scale(deployment, 6, "kubectl");
             }),
         }
-        assert_eq!(plan(tdset, &other.0).work.len(), 1);
+        // It stands where the workload is left alone.
+        let is_left_alone = tdset.spec.default_replicas.is_none();
+        assert_eq!(plan(tdset, &other.0).work.len(), usize::from(!is_left_alone));
     }
 }
 
@@ -219,4 +227,39 @@ fn a_window_of_a_minute_is_no_difference_of_clocks() {
     let short: TDSet = serde_json::from_value(short).unwrap();
     let mut cluster = Cluster::settled(&short, EARLY).at(OPENING);
     assert_eq!(verbs(&cluster.pass(&short).work), ["apply! Deployment 6 as gatehouse-tdset-count"]);
+}
+
+#[test]
+fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
+    let ramped = ramped();
+    let mut cluster = settled(&ramped, EARLY);
+    cluster.scale(9, by_kubectl(EARLY));
+    cluster.pass(&ramped);
+    assert_eq!(has(&cluster), 2);
+}
+
+#[test]
+fn on_a_ramp_a_count_that_it_cannot_have_led_to_is_another_clients() {
+    // The API server does not say which client wrote it.
+    let kept = web(&json!({"manualScalePolicy": "KeepUntilNextTransition",
+        "ramp": {"up": {"step": 1, "every": "10m"}}}));
+    for (tdset, is_kept) in [(ramped(), false), (kept, true)] {
+        let mut cluster = settled(&tdset, EARLY).at(OPENING);
+        for _ in 0..3 {
+            cluster.pass(&tdset);
+        }
+        assert_eq!((has(&cluster), cluster.0.status.ramp.is_some()), (3, true));
+        // A step that was not reported, and one by a clock that is ahead by a minute.
+        for (now, count) in [("2026-03-02T07:10:00Z", 3), ("2026-03-02T07:09:00Z", 4)] {
+            let mut cluster = cluster.clone().at(now);
+            cluster.scale(count, Writer::Unknown);
+            assert_eq!(cluster.pass(&tdset).reverted, None, "{count}");
+        }
+        let mut cluster = cluster.at("2026-03-02T07:05:00Z");
+        cluster.scale(9, Writer::Unknown);
+        let told = cluster.pass(&tdset);
+        assert_eq!((has(&cluster), told.reverted.is_some()), if is_kept { (9, false) } else { (3, true) });
+        let stands = condition(&told.status, ConditionType::ManualOverride).0;
+        assert_eq!(stands, if is_kept { "True" } else { "False" });
+    }
 }

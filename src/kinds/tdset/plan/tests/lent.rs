@@ -83,6 +83,25 @@ fn the_count_is_given_back_once() {
 }
 
 #[test]
+fn a_count_that_another_client_has_written_after_the_window_is_not_replaced_by_that_of_before() {
+    // No operator ran when the window ended.
+    let mut cluster = inside().at("2026-03-02T17:05:00Z");
+    cluster.scale(7, by_kubectl("2026-03-02T17:03:00Z"));
+    for _ in 0..2 {
+        let told = cluster.pass(&office());
+        assert_eq!((has(&cluster), verbs(&told.work), told.status.replicas_before), (7, vec![], None));
+        assert_eq!(condition(&told.status, ConditionType::ManualOverride).0, "False");
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+        assert!(!verbs(&told.report).iter().any(|one| one.starts_with("ReplicasScheduled")), "{told:?}");
+    }
+    // One from within the window is no count of its own.
+    let mut cluster = inside().at("2026-03-02T17:05:00Z");
+    cluster.scale(7, by_kubectl("2026-03-02T16:59:00Z"));
+    cluster.pass(&office());
+    assert_eq!(has(&cluster), 5);
+}
+
+#[test]
 fn a_leader_whose_clock_is_behind_does_not_take_back_what_was_given_back() {
     let mut cluster = inside().at(CLOSING);
     cluster.pass(&office());

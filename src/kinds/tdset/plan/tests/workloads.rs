@@ -225,15 +225,6 @@ fn a_transition_during_a_ramp_sets_out_from_where_it_is() {
 }
 
 #[test]
-fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
-    let ramped = ramped();
-    let mut cluster = settled(&ramped, EARLY);
-    cluster.scale(9, by_kubectl(EARLY));
-    cluster.pass(&ramped);
-    assert_eq!(has(&cluster), 2);
-}
-
-#[test]
 fn what_is_in_the_way_is_said_and_no_count_is_written() {
     type Edit = Box<dyn Fn(&mut Observed)>;
 
@@ -245,7 +236,7 @@ fn what_is_in_the_way_is_said_and_no_count_is_written() {
             observed.target.as_mut().unwrap().as_mut().unwrap().controller = Some(owner.clone());
         })
     };
-    let cases: [(Edit, ConditionType, &str, &str); 6] = [
+    let cases: [(Edit, ConditionType, &str, &str); 7] = [
         (owned("EtcdCluster", "gatehouse.dev"), ConditionType::Conflict, "True", "ControlledByOther"),
         (owned("Rollout", "argoproj.io"), ConditionType::Conflict, "True", "ControlledByOther"),
         (
@@ -271,6 +262,15 @@ fn what_is_in_the_way_is_said_and_no_count_is_written() {
             ConditionType::Conflict,
             "True",
             "OtherAutoscaler",
+        ),
+        (
+            Box::new(|observed| {
+                let blocker = Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling");
+                observed.unread_autoscalers = Some(blocker);
+            }),
+            ConditionType::Ready,
+            "False",
+            "Forbidden",
         ),
     ];
     for (edit, about, state, reason) in cases {

@@ -86,6 +86,15 @@ fn a_deletion_leaves_the_count_to_an_autoscaler_that_scales_the_workload() {
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
     cluster.0.autoscalers = vec!["web".to_owned()];
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge TDSet [] as gatehouse-tdset"]);
+    // While it is not known whether there is one, the deletion waits.
+    cluster.0.autoscalers.clear();
+    cluster.0.unread_autoscalers =
+        Some(Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling"));
+    let told = plan(&tdset, &cluster.0);
+    assert_eq!(
+        (verbs(&told.work), condition(&told.status, ConditionType::Ready).1),
+        (vec![], "Forbidden".to_owned())
+    );
 }
 
 #[test]
