@@ -117,12 +117,7 @@ impl<Kind: Reconciler> Context<Kind> {
         match event {
             Event::Delete(object) => {
                 self.alarms.set(&ObjectRef::from_obj(object), self.alarms.shown(), None);
-                if let Some(uid) = uid(object) {
-                    self.kind.forget(&uid);
-                    self.problems.forget(&uid);
-                    self.states.forget(&uid);
-                    self.failures.forget(&uid);
-                }
+                self.forget(uid(object).as_deref().unwrap_or_default());
             }
             Event::Init => listed().clear(),
             Event::InitApply(object) => {
@@ -131,12 +126,35 @@ impl<Kind: Reconciler> Context<Kind> {
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut *listed());
+                self.states.forget_all_but(&listed);
                 self.kind.forget_all_but(&listed);
                 self.problems.forget_all_but(&listed);
-                self.states.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
+                let is_listed = |uid: &String| listed.contains(uid);
+                self.alarms.retain(|object| object.extra.uid.as_ref().is_some_and(is_listed));
             }
             Event::Apply(object) => self.admit(object),
+        }
+    }
+
+    /// The object is gone. First of all its state goes, by which [`Self::forget_if_gone`] knows it.
+    fn forget(&self, uid: &str) {
+        self.states.forget(uid);
+        self.kind.forget(uid);
+        self.problems.forget(uid);
+        self.failures.forget(uid);
+    }
+
+    /// A reconciliation has ended: what it has put down of an object that went meanwhile is forgotten as well.
+    fn forget_if_gone(&self, object: &Watched<Kind::Object>) {
+        let uid = object.meta().uid.as_deref().unwrap_or_default();
+        if self.states.knows(uid) {
+            return;
+        }
+        self.forget(uid);
+        let object = ObjectRef::from_obj(object);
+        if self.store.get(&object).is_none() {
+            self.alarms.set(&object, self.alarms.shown(), None);
         }
     }
 
@@ -201,6 +219,7 @@ impl<Kind: Reconciler> Context<Kind> {
             }
         };
         self.alarms.set(&ObjectRef::from_obj(&*object), shown, again);
+        self.forget_if_gone(&object);
         Ok(again.map_or_else(Action::await_change, Action::requeue))
     }
 
@@ -208,6 +227,7 @@ impl<Kind: Reconciler> Context<Kind> {
     fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
         let uid = object.meta().uid.as_deref().unwrap_or_default();
         let pause = self.failures.update(uid, |failures| failures.fail(error.class()));
+        self.forget_if_gone(object);
         let error = error.said();
         warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "reconciliation failed");
         Action::requeue(pause)

@@ -44,6 +44,9 @@ const SOON: Duration = Duration::from_secs(1);
 /// When to look again at the latest where others go first: the kind calls before.
 const GIVES_WAY: Duration = Duration::from_secs(10);
 
+/// Most events of a status that could not be written that are remembered.
+const MOST_PUBLISHED: usize = 16;
+
 /// The longest time until what was refused is tried again.
 const REFUSED: Duration = Duration::from_mins(1);
 
@@ -172,7 +175,7 @@ async fn execute<Kind: Reconciler>(
         progress.is_incomplete = true;
         // What has failed for long enough stays so for a user, whatever it is.
         let is_lasting =
-            has_lasted && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
+            has_lasted && matches!(&failure, Failure::Api(error) if error.class() != Class::Permanent);
         let is_lasting = is_lasting && Kind::report(execution.plan) == Report::Last;
         state.is_lasting |= is_lasting;
         match failure {
@@ -197,9 +200,10 @@ async fn report<Kind: Reconciler>(
 ) -> Result<(), Error> {
     let is_last = Kind::report(execution.plan) == Report::Last;
     if is_last {
-        publish(execution, state).await; // effect
+        publish_ahead(execution, state).await; // effect
     }
     let written = write_status(execution, state).await?; // effect
+    state.published.clear();
     if !is_last {
         publish(execution, state).await; // effect
     }
@@ -229,6 +233,20 @@ async fn write_status<Kind: Reconciler>(
 /// Publishes the events that go with the status.
 async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut State<Kind>) {
     for note in Kind::events(execution, &mut state.own) {
+        execution.tell(note).await; // effect
+    }
+}
+
+/// The same before the status is written: each once, however often that fails.
+async fn publish_ahead<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut State<Kind>) {
+    for note in Kind::events(execution, &mut state.own) {
+        if state.published.contains(&note) {
+            continue;
+        }
+        if state.published.len() == MOST_PUBLISHED {
+            state.published.remove(0);
+        }
+        state.published.push(note.clone());
         execution.tell(note).await; // effect
     }
 }

@@ -252,6 +252,8 @@ pub struct State<Kind: Reconciler> {
     pub is_lasting: bool,
     /// Whether the API server has refused the status for good, which is reported once.
     pub is_status_refused: bool,
+    /// The events of a status that could not be written, the latest last. They are published once.
+    pub published: Vec<Note>,
     /// The reason of the condition of an object that is not worked.
     pub unworked: Option<&'static str>,
 }
@@ -267,7 +269,7 @@ impl<Kind: Reconciler> State<Kind> {
 
 impl<Kind: Reconciler> Clone for State<Kind> {
     fn clone(&self) -> Self {
-        let Self { own, refused, failed, is_lasting, is_status_refused, unworked } = self;
+        let Self { own, refused, failed, is_lasting, is_status_refused, published, unworked } = self;
         let (is_lasting, is_status_refused, unworked) = (*is_lasting, *is_status_refused, *unworked);
         Self {
             own: own.clone(),
@@ -275,6 +277,7 @@ impl<Kind: Reconciler> Clone for State<Kind> {
             failed: failed.clone(),
             is_lasting,
             is_status_refused,
+            published: published.clone(),
             unworked,
         }
     }
@@ -288,6 +291,7 @@ impl<Kind: Reconciler> Default for State<Kind> {
             failed: None,
             is_lasting: false,
             is_status_refused: false,
+            published: Vec::new(),
             unworked: None,
         }
     }

@@ -44,6 +44,11 @@ impl<Item: Clone + Default> StateStore<Item> {
         }
     }
 
+    /// Whether the object is there.
+    pub fn knows(&self, uid: &str) -> bool {
+        self.lock().contains_key(uid)
+    }
+
     /// The object is gone, or there is nothing left to know.
     pub fn forget(&self, uid: &str) {
         self.lock().remove(uid);

@@ -102,6 +102,11 @@ impl<Key: Clone + Eq + Hash + Send + Sync + 'static> Alarms<Key> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).set(key, shown, after);
     }
 
+    /// Only those are left that `stays` takes.
+    pub fn retain(&self, stays: impl Fn(&Key) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).due.retain(|key, _| stays(key));
+    }
+
     /// Who is due by a jump, each once.
     #[must_use]
     pub fn rung(&self) -> BoxStream<'static, Key> {

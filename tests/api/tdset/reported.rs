@@ -17,7 +17,10 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Those on sites.
-pub const ON_CLOCKS: &[Test] = &[("actions_are_counted", actions_are_counted)];
+pub const ON_CLOCKS: &[Test] = &[
+    ("actions_are_counted", actions_are_counted),
+    ("what_a_refused_status_tells_of_is_an_event_once", what_a_refused_status_tells_of_is_an_event_once),
+];
 
 fn actions_are_counted(bed: &Bed) {
     let namespace = bed.namespace();
@@ -62,6 +65,38 @@ fn a_status_that_is_refused_is_an_event(bed: &Bed) {
     namespace.until("tdset/held", "{.status.observedGeneration}", "2");
     assert_eq!(notes(&namespace, "held", "StatusUpdateFailed").len(), 1, "it is reported once");
     eventually(|| if shown().is_empty() { Ok(()) } else { Err(format!("{:?}", shown())) });
+}
+
+/// However often the status is tried again, what it tells of has happened once.
+fn what_a_refused_status_tells_of_is_an_event_once(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    namespace.create(&tdset("retold", &json!({})));
+    namespace.until("tdset/retold", "{.status.observedGeneration}", "1");
+    let status = format!("{}/retold/status?dryRun=All", path_of("tdsets", &namespace.name));
+    let refusal = Refusal::by_policy(&namespace, "gatehouse.dev", "tdsets/status", "false")
+        .until_refused(422, || Ask::patch(&*status, json!({"status": {"replicas": 4}})));
+    patch(&namespace, "retold", &json!({"defaultReplicas": 3}));
+    super::until_notes(&namespace, "retold", "StatusUpdateFailed", 1);
+    let tried = || site.asked().iter().filter(|line| line.contains("/tdsets/retold/status")).count();
+    for round in 0..3 {
+        let (before, annotations) = (tried(), json!({"gatehouse.dev/round": round.to_string()}));
+        namespace.change("tdset/retold", &json!({"metadata": {"annotations": annotations}}));
+        eventually(|| if tried() > before { Ok(()) } else { Err("the status was not tried again") });
+    }
+    refusal.lift();
+    namespace.until("tdset/retold", "{.status.observedGeneration}", "2");
+    super::until_notes(&namespace, "retold", "ReplicasScheduled", 1);
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace.name);
+    let events = bed.objects.at(&events);
+    let told: Vec<_> = events["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["reason"] == "ReplicasScheduled")
+        .collect();
+    assert!(told.len() == 1 && told[0]["series"].is_null(), "{told:#?}");
 }
 
 /// Changes of a spec while another client writes its condition.
