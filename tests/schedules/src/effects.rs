@@ -27,7 +27,7 @@ impl World {
                 match (kind, apply.manager) {
                     ("Deployment", COUNT_MANAGER) => self.apply_count(at, apply, pending),
                     ("Deployment", _) => self.apply_deployment(apply, written, pending),
-                    ("Service", _) => self.apply_service(apply, written),
+                    ("Service", _) => self.apply_service(apply, written, pending),
                     _ => Err(Failure::Refused),
                 }
             }
@@ -141,6 +141,7 @@ impl World {
             self.breaks(Rule::ForeignWritten);
         }
         if has_changed {
+            self.put_back(pending);
             self.tell();
         }
         Ok(has_changed)
@@ -230,17 +231,19 @@ impl World {
 
     /// A count is taken back from a client that has written it, three times without more ado.
     fn take_back(&mut self, pending: &Pending) {
-        let now = pending.planned.seen.now;
-        // Ten minutes without one end it.
-        self.taken_back.retain(|last| now - last < 600_000);
-        let last = self.taken_back.last().filter(|_| self.taken_back.len() >= 3);
-        if last.is_some_and(|last| now - last < 60_000) {
+        if is_at_once(&mut self.taken_back, pending.planned.seen.now) {
             self.breaks(Rule::TakenBackAtOnce);
         }
-        self.taken_back.push(now);
     }
 
-    fn apply_service(&mut self, apply: &Apply, applied: Text) -> Result<bool, Failure> {
+    /// What was made is put back after another client has changed it, likewise.
+    fn put_back(&mut self, pending: &Pending) {
+        if is_at_once(&mut self.put_back, pending.planned.seen.now) {
+            self.breaks(Rule::PutBackAtOnce);
+        }
+    }
+
+    fn apply_service(&mut self, apply: &Apply, applied: Text, pending: &Pending) -> Result<bool, Failure> {
         let of = uid(&apply.manifest.object);
         let Some(found) = &mut self.service else {
             if of.is_some() {
@@ -260,6 +263,7 @@ impl World {
             self.breaks(Rule::ForeignWritten);
         }
         if has_changed {
+            self.put_back(pending);
             self.tell();
         }
         Ok(has_changed)
@@ -345,6 +349,15 @@ impl Pending {
         seen.schedule.status.says("Suspended", "True")
             || is_told && told.scheduled_replicas != seen.schedule.spec.said(seen.asks)
     }
+}
+
+/// Whether that is done once more without a pause that was done three times already. Ten minutes without it end that.
+fn is_at_once(times: &mut Vec<i64>, now: i64) -> bool {
+    times.retain(|last| now - last < 600_000);
+    let last = times.last().filter(|_| times.len() >= 3);
+    let is_at_once = last.is_some_and(|last| now - last < 60_000);
+    times.push(now);
+    is_at_once
 }
 
 fn uid(object: &Value) -> Option<String> {

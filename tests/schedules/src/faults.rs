@@ -87,6 +87,10 @@ pub enum Fault {
     TrustsItsClock,
     /// It does not wait in a contest.
     NeverWaits,
+    /// It puts back at once what another client changes each time.
+    PutsBackAtOnce,
+    /// It takes a Service that another client has changed for whole.
+    LeavesTheService,
     /// It does not say who is in a contest.
     NamesNobody,
     /// It tells of no count that it writes where the status says already that it is asked for.
@@ -132,6 +136,12 @@ impl Hand {
                 contest.managers.clear();
             }
         }
+        if self.has(Fault::PutsBackAtOnce)
+            && let Some(contest) = &mut observed.repair_contest
+        {
+            contest.until = observed.now;
+        }
+        observed.whole.service |= self.has(Fault::LeavesTheService) && observed.service.is_some();
         if self.has(Fault::ForgetsRampsInEdits)
             && observed.status.observed_generation != tdset.metadata.generation
         {

@@ -40,6 +40,8 @@ kit::slices!(
     taken_back,
     returned,
     contested,
+    changed,
+    served_otherwise,
     behind,
     woken_behind,
     unread,
@@ -52,6 +54,8 @@ kit::slices!(
     going,
     lent_and_suspended,
     unowned_and_kept,
+    unowned_on_a_ramp,
+    unowned_behind,
     applied,
     owned,
     going_asleep,
@@ -93,6 +97,8 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::TrustsItsClock, slices::behind, Rule::Undone),
     (Fault::NeverWaits, slices::contested, Rule::TakenBackAtOnce),
     (Fault::NamesNobody, slices::contested, Rule::ContestUntold),
+    (Fault::PutsBackAtOnce, slices::changed, Rule::PutBackAtOnce),
+    (Fault::LeavesTheService, slices::served_otherwise, Rule::SettlesWrongly),
     (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),
 ];
 

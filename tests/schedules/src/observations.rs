@@ -59,6 +59,7 @@ pub struct Seen {
     pub holder: Option<String>,
     pub carried: Unreported,
     pub contest: Option<Contest>,
+    pub repair_contest: Option<Contest>,
     pub asks: i32,
     /// The count that is to be had then, by the ramp.
     pub line: i32,
@@ -67,11 +68,11 @@ pub struct Seen {
 impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, .. } = self;
-        let Self { asks, line, is_behind, unread, is_scaled, .. } = self;
+        let Self { asks, line, is_behind, unread, is_scaled, repair_contest, .. } = self;
         (is_behind, unread, is_scaled).hash(state);
         (at, now, schedule, deployment, service, autoscaler, holder, asks, line).hash(state);
-        if *carried != Unreported::default() || contest.is_some() {
-            format!("{carried:?} {contest:?}").hash(state);
+        if *carried != Unreported::default() || contest.is_some() || repair_contest.is_some() {
+            format!("{carried:?} {contest:?} {repair_contest:?}").hash(state);
         }
     }
 }
@@ -243,6 +244,7 @@ impl Seen {
             status: self.schedule.status.known().status.clone(),
             carried: self.carried.clone(),
             contest: self.contest.clone(),
+            repair_contest: self.repair_contest.clone(),
             holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
             ..Observed::default()
         };
@@ -373,6 +375,11 @@ impl Seen {
 }
 
 impl World {
+    /// The same time as the operator has it.
+    pub fn timestamp(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.now()).expect("a time")
+    }
+
     /// What a pass over a schedule reads.
     pub fn look(&self, at: usize) -> Seen {
         let schedule = self.schedules[at].clone();
@@ -388,16 +395,21 @@ impl World {
             holder: self.holder(at),
             carried: self.workers[at].recall.carried.clone(),
             contest: self.contest(at),
+            repair_contest: self.repair_contest(at),
             asks: self.asks(&schedule.spec),
             line: self.line(&schedule.spec),
             schedule,
         }
     }
 
-    /// The contest that the operator remembers.
+    /// The contest about the count that the operator remembers.
     pub fn contest(&self, at: usize) -> Option<Contest> {
-        let now = Timestamp::from_millisecond(self.now()).expect("a time");
-        self.workers[at].recall.reverts.contest(now)
+        self.workers[at].recall.reverts.contest(self.timestamp())
+    }
+
+    /// The one about what was made.
+    pub fn repair_contest(&self, at: usize) -> Option<Contest> {
+        self.workers[at].recall.repairs.contest(self.timestamp())
     }
 
     /// Who holds the workload, as production reckons it.

@@ -5,13 +5,14 @@ use std::rc::Rc;
 use gatehouse::controllers::action::Action as _;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::kinds::tdset::actions;
+use gatehouse::kinds::tdset::state::Reverts;
 use jiff::Timestamp;
 
 use crate::effects::Failure;
 use crate::faults::Hand;
 use crate::observations::{Plan, Seen, Unread};
 use crate::text::Text;
-use crate::world::{CLOCK, Manual, Pending, World};
+use crate::world::{CLOCK, Manual, Pending, Schedule, World};
 
 /// How soon a wake is that comes before any boundary does, in milliseconds.
 const SOON: i64 = 60_000;
@@ -43,6 +44,10 @@ impl World {
         let pending =
             Pending { planned, done: 0, has_changed: false, refused: None, reports: false, is_stale: false };
         self.workers[at].recall.begin(None);
+        if self.schedules[at].is_edited() {
+            self.workers[at].recall.repairs = Reverts::default();
+            self.put_back.clear();
+        }
         self.workers[at].pending = Some(pending);
         self.go_on(at);
         true
@@ -65,9 +70,13 @@ impl World {
                 // It may be gone by what was done.
                 let Some(now) = &self.workers[at].pending else { return true };
                 pending.is_stale = now.is_stale;
+                let now = self.timestamp();
+                let recall = &mut self.workers[at].recall;
                 if !pending.reports && pending.writes_count() {
-                    let now = Timestamp::from_millisecond(self.now()).expect("a time");
-                    self.workers[at].recall.wrote_count(&pending.planned.plan.whole, (None, None), now);
+                    recall.wrote_count(&pending.planned.plan.whole, (None, None), now);
+                }
+                if has_changed && pending.repairs() {
+                    recall.wrote_repair((None, None), now);
                 }
                 pending.has_changed |= has_changed && !pending.reports;
                 pending.done += 1;
@@ -109,7 +118,7 @@ impl World {
 
     /// What follows once the last thing that was planned is done: the report, or the end of the reconciliation.
     fn go_on(&mut self, at: usize) {
-        let now = self.now();
+        let (now, at_now) = (self.now(), self.timestamp());
         loop {
             let worker = &mut self.workers[at];
             let Some(pending) = &mut worker.pending else { return };
@@ -123,15 +132,13 @@ impl World {
                 let wake = plan.wake.map(Timestamp::as_millisecond);
                 worker.wake =
                     if pending.refused.is_some() { wake.map(|wake| wake.min(now + SOON)) } else { wake };
-                let at = Timestamp::from_millisecond(now).expect("a time");
-                worker.recall.told(None, plan.whole.status.clone(), at);
+                worker.recall.told(None, plan.whole.status.clone(), at_now);
                 worker.pending = None;
                 return;
             }
-            let at = Timestamp::from_millisecond(now).expect("a time");
             let defers = pending.has_changed
                 && pending.refused.is_none()
-                && (is_leaving || worker.recall.defers_report(&planned.plan.whole, at));
+                && (is_leaving || worker.recall.defers_report(&planned.plan.whole, at_now));
             if defers {
                 worker.wake = Some(now + 1_000);
                 worker.pending = None;
@@ -139,6 +146,13 @@ impl World {
             }
             (pending.reports, pending.done) = (true, 0);
         }
+    }
+}
+
+impl Schedule {
+    /// Whether it has changed since its status was written.
+    pub fn is_edited(&self) -> bool {
+        self.status.known().status.observed_generation != Some(i64::from(self.generation))
     }
 }
 
@@ -151,6 +165,11 @@ impl Pending {
     /// Whether the next step writes what the timetable is about.
     fn writes_count(&self) -> bool {
         self.step().is_some_and(|(step, _)| actions::writes_count(actions::points(step).name()))
+    }
+
+    /// Whether the next step puts back what was made.
+    fn repairs(&self) -> bool {
+        self.step().is_some_and(|(step, _)| actions::repairs(actions::points(step).name()))
     }
 
     /// The next step, and what it writes.

@@ -1,11 +1,12 @@
 //! What must never be, and what all has to come to.
 
 use gatehouse::kinds::tdset::api::v1::TDSetStatus;
+use serde_json::Value;
 
 use crate::faults::Hand;
-use crate::observations::Unread;
+use crate::observations::{Seen, Unread};
 use crate::text::Text;
-use crate::world::{Autoscaler, CLOCK, Manual, Pending, World};
+use crate::world::{Autoscaler, CLOCK, Manual, Pending, World, other_image, other_port};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,7 +43,9 @@ pub enum Rule {
     LeftAsleep,
     /// A count is taken back at once from a client that has written it again each time.
     TakenBackAtOnce,
-    /// The status does not name a client that writes a count again each time.
+    /// What was made is put back at once from a client that has changed it each time.
+    PutBackAtOnce,
+    /// The status does not tell of a client that undoes each time what is written, or does not name it.
     ContestUntold,
     /// The status says what was not seen.
     StatusLies,
@@ -83,7 +86,7 @@ impl World {
         let was_so = seen.deployment.as_ref().is_some_and(|found| {
             (target.is_autoscaled() || found.count == seen.line)
                 && found.has == found.count
-                && (target.is_foreign() || found.is_observed)
+                && (target.is_foreign() || found.is_observed && !seen.is_left_changed())
         });
         let count = seen.deployment.as_ref().map(|found| found.count);
         let is_bounded = !target.is_autoscaled()
@@ -106,14 +109,16 @@ impl World {
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
         }
-        let is_named = || {
+        let tells = |what| {
             let conflict = conditions.iter().flatten().find(|one| one.type_ == "Conflict");
             conflict.is_some_and(|conflict| {
                 (&*conflict.status, &*conflict.reason) == ("True", "Contested")
-                    && conflict.message.starts_with("kubectl writes another count")
+                    && conflict.message.contains(what)
             })
         };
-        if seen.contest.is_some() && !is_named() {
+        if seen.contest.is_some() && !tells("kubectl writes another count")
+            || seen.repair_contest.is_some() && !tells("another client changes what was made")
+        {
             self.breaks(Rule::ContestUntold);
         }
         if !seen.schedule.is_deleting && status.status.scheduled_replicas != spec.said(seen.asks) {
@@ -210,5 +215,23 @@ impl World {
             && status.says("Ready", if can_be { "True" } else { "False" })
             && status.says("Conflict", "False")
             && self.clock < CLOCK.len()
+    }
+}
+
+impl Seen {
+    /// Whether what was made is left for a while as another client has changed it.
+    fn is_left_changed(&self) -> bool {
+        let applied = (
+            self.deployment.as_ref().map(|found| found.applied),
+            self.service.as_ref().map(|found| found.applied),
+        );
+        let is_changed = |applied: Option<Text>, (field, value): (&str, Value)| {
+            applied.is_some_and(|applied| applied.known().json.pointer(field) == Some(&value))
+        };
+        let waits =
+            self.repair_contest.as_ref().is_some_and(|contest| contest.until.as_millisecond() > self.now);
+        waits
+            && !self.schedule.is_edited()
+            && (is_changed(applied.0, other_image()) || is_changed(applied.1, other_port()))
     }
 }

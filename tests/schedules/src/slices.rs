@@ -1,10 +1,14 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
 mod blind;
+mod changed;
+mod unowned;
 
 use kit::explore;
 
 pub use blind::{kept_unread, undated, unread};
+pub use changed::{changed, served_otherwise};
+pub use unowned::{unowned, unowned_and_kept, unowned_behind, unowned_on_a_ramp};
 
 use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};
 
@@ -359,13 +363,6 @@ pub fn unset() -> Slice {
     Slice::new(start, &[SETTLED_INSIDE, GONE], &["tdset.write-scale", "tdset.remove-finalizer"])
 }
 
-/// A person scales, and the API server does not say who it was.
-pub fn unowned() -> Slice {
-    let mut start = World::new(&[Spec { target: Target::Unowned, ..SHOP }]).with_foreign(5);
-    start.faults = Faults { scales: 2, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale", "tdset.publish-event"])
-}
-
 /// A Deployment is deleted, which takes its time.
 pub fn going() -> Slice {
     let mut start = World::new(&[SHOP]);
@@ -380,13 +377,6 @@ pub fn lent_and_suspended() -> Slice {
     start.evening = 2;
     start.edits = vec![Edit::Suspend(true), Edit::Suspend(false)];
     Slice::new(start, &[SETTLED_INSIDE, GIVEN_BACK, SUSPENDED], &["tdset.write-scale"])
-}
-
-/// The same, and it stands.
-pub fn unowned_and_kept() -> Slice {
-    let mut start = World::new(&[Spec { target: Target::Unowned, keeps: true, ..SHOP }]).with_foreign(5);
-    start.faults = Faults { scales: 1, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE, STANDS], &["tdset.write-scale"])
 }
 
 /// A tool writes the count that applies its repository again and again, and never stands.

@@ -67,6 +67,14 @@ impl Text {
         merged
     }
 
+    /// The text with another value of a field, if it has that field.
+    pub fn with(self, field: &str, value: Value) -> Self {
+        let mut json = self.json();
+        let Some(found) = json.pointer_mut(field) else { return self };
+        *found = value;
+        Self::new(json)
+    }
+
     pub fn json(self) -> Value {
         self.known().json.clone()
     }

@@ -8,6 +8,7 @@ mod actions;
 mod people;
 
 pub use actions::{Action, Faults};
+pub use people::{other_image, other_port};
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -211,9 +212,10 @@ impl std::hash::Hash for Worker {
 impl Worker {
     /// All of it that makes a difference.
     fn key(&self) -> (&Option<Pending>, Option<String>, bool, bool, Option<i64>) {
-        let ReconcileState { carried, unreported, reverts, .. } = &self.recall;
-        let is_news = *carried != Unreported::default() || *reverts != Reverts::default();
-        let carried = is_news.then(|| format!("{carried:?} {reverts:?}"));
+        let ReconcileState { carried, unreported, reverts, repairs, .. } = &self.recall;
+        let is_news = *carried != Unreported::default()
+            || [reverts, repairs].into_iter().any(|all| *all != Reverts::default());
+        let carried = is_news.then(|| format!("{carried:?} {reverts:?} {repairs:?}"));
         (&self.pending, carried, *unreported, self.is_told, self.wake)
     }
 }
@@ -271,6 +273,8 @@ pub struct World {
     pub told: u8,
     /// When counts were taken back since then, as far as the operator that lives remembers.
     pub taken_back: Vec<i64>,
+    /// The same of what was made and put back, its count aside.
+    pub put_back: Vec<i64>,
     /// Whether a count was written that the timetable asks for, and nothing has told of that yet.
     pub is_silent: bool,
     /// Whether the count is on a ramp.
@@ -308,6 +312,7 @@ impl World {
             manual: Manual::None,
             told: 0,
             taken_back: Vec::new(),
+            put_back: Vec::new(),
             is_silent: false,
             has_set_out: false,
             is_disturbed: false,
@@ -400,6 +405,7 @@ impl World {
             Action::DeleteSlowly => self.delete_slowly(),
             Action::Squat => self.squat(),
             Action::Bounds => self.write_bounds(),
+            Action::Change => self.change(),
         };
         self.set_out();
         is_done
@@ -410,6 +416,7 @@ impl World {
         let count = self.workers.len();
         self.workers = vec![worker; count];
         self.taken_back.clear();
+        self.put_back.clear();
         true
     }
 
@@ -454,7 +461,8 @@ impl World {
     /// Nothing but a contest has the operator look again before the next boundary.
     fn wait(&mut self) -> bool {
         let mut workers = self.workers.iter().enumerate();
-        let contested = workers.find(|(at, worker)| worker.pending.is_none() && self.contest(*at).is_some());
+        let is_contested = |at| self.contest(at).or_else(|| self.repair_contest(at)).is_some();
+        let contested = workers.find(|(at, worker)| worker.pending.is_none() && is_contested(*at));
         let now = self.now();
         let wake = contested.and_then(|(_, worker)| worker.wake).filter(|wake| *wake > now);
         self.later += wake.map_or(0, |wake| wake - now);

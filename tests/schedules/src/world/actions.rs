@@ -25,6 +25,8 @@ pub struct Faults {
     pub handovers: u8,
     /// A person deletes the Deployment, and waits for what it owns.
     pub slow_deletions: u8,
+    /// Another client changes what was made.
+    pub changes: u8,
 }
 
 impl Faults {
@@ -42,6 +44,7 @@ impl Faults {
             Action::Blind(_) | Action::Undated(_) => Some(&mut self.unread),
             Action::HandOver => Some(&mut self.handovers),
             Action::DeleteSlowly => Some(&mut self.slow_deletions),
+            Action::Change => Some(&mut self.changes),
             Action::Pass(_)
             | Action::ApiWrite(_)
             | Action::Rollout
@@ -93,6 +96,8 @@ pub enum Action {
     DeleteSlowly,
     Squat,
     Bounds,
+    /// Another client changes the Service that was made, or where there is none, the Deployment.
+    Change,
 }
 
 impl kit::explore::World for World {
@@ -116,8 +121,9 @@ impl kit::explore::World for World {
         let others =
             [Action::Crash, Action::Rollout, Action::Collect, Action::Tick, Action::Wait, Action::Edit];
         let clocks = [Action::HandOver, Action::CatchUp];
-        let people = [Action::Scale, Action::Delete, Action::DeleteSlowly, Action::Squat, Action::Bounds];
-        actions.extend(others.into_iter().chain(clocks).chain(people));
+        let people = [Action::Scale, Action::Delete, Action::DeleteSlowly];
+        let clients = [Action::Squat, Action::Bounds, Action::Change];
+        actions.extend(others.into_iter().chain(clocks).chain(people).chain(clients));
         actions
     }
 

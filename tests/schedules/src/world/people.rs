@@ -1,7 +1,19 @@
 //! What people do: they edit schedules, and they scale, delete and make objects beside the operator.
 
+use serde_json::{Value, json};
+
 use super::*;
 use crate::text::is_of_the_unread;
+
+/// The image that another client gives a Deployment.
+pub fn other_image() -> (&'static str, Value) {
+    ("/spec/template/spec/containers/0/image", json!("other:1"))
+}
+
+/// The port that it gives a Service.
+pub fn other_port() -> (&'static str, Value) {
+    ("/spec/ports/0/port", json!(9000))
+}
 
 impl World {
     pub(super) fn edit(&mut self) -> bool {
@@ -45,6 +57,11 @@ impl World {
 
     pub(super) fn scale(&mut self) -> bool {
         let count = 9;
+        // What a ramp leads to is known of the one that begins with the window.
+        let schedule = &self.schedules[0];
+        if schedule.spec.is_ramped && schedule.status.known().status.ramp.is_none() {
+            return false;
+        }
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
         (found.count, found.is_observed) = (count, false);
         found.owners = BTreeSet::from([Owner::Scale]);
@@ -92,6 +109,26 @@ impl World {
         }
         self.tell();
         true
+    }
+
+    pub(super) fn change(&mut self) -> bool {
+        let write = |applied: &mut Text, (field, value)| {
+            let before = std::mem::replace(applied, applied.with(field, value));
+            before != *applied
+        };
+        let has_changed = match (&mut self.service, &mut self.deployment) {
+            (Some(found), _) => write(&mut found.applied, other_port()),
+            (None, Some(found)) => {
+                let has_changed = write(&mut found.applied, other_image());
+                found.is_observed &= !has_changed;
+                has_changed
+            }
+            (None, None) => false,
+        };
+        if has_changed {
+            self.tell();
+        }
+        has_changed
     }
 
     pub(super) fn write_bounds(&mut self) -> bool {
