@@ -266,8 +266,8 @@ fn generation(object: &Value) -> u64 {
 }
 
 fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
-    const TERM: SignedDuration = SignedDuration::from_secs(5);
-    let options: &[&str] = &["--lease-duration", "5s"];
+    const TERM: SignedDuration = SignedDuration::from_secs(10);
+    let options: &[&str] = &["--lease-duration", "10s"];
     let jump = SignedDuration::from_hours(2);
     let house = House::begin(bed);
     let mut replicas = house.replicas(&[options; 3]);
@@ -357,8 +357,8 @@ fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {
 }
 
 fn without_an_api_server_no_replica_leads_and_then_one_does(bed: &Bed) {
-    const TERM: SignedDuration = SignedDuration::from_secs(3);
-    let options: &[&str] = &["--lease-duration", "3s"];
+    const TERM: SignedDuration = SignedDuration::from_secs(10);
+    let options: &[&str] = &["--lease-duration", "10s"];
     let house = House::begin(bed);
     let replicas = house.replicas(&[options; 2]);
     house.tdset("shop", &json!({}));

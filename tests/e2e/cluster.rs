@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kit::audit::Line;
-use kit::call::Call;
+use kit::call::{Call, is_late};
 use kit::objects::{Ask, Objects, Outcome, path_of};
 use kit::process;
 use kit::wait::{PATIENCE, eventually, timeout};
@@ -73,7 +73,7 @@ impl Bed {
     /// All objects of these resources and namespace.
     #[track_caller]
     pub fn list(&self, resources: &str, namespace: &str) -> Vec<Value> {
-        self.objects.list(resources, namespace, "").unwrap_or_else(|why| panic!("{why}"))
+        eventually(|| self.objects.list(resources, namespace, ""))
     }
 
     /// Ends all replicas, and returns when they are gone.
@@ -337,10 +337,20 @@ impl Namespace<'_> {
         self.bed.kubectl(&all)
     }
 
-    /// Applies an object.
+    /// Applies an object; once more, where that was not judged in time.
     #[track_caller]
     pub fn apply(&self, object: &Value) {
-        self.kubectl(&["apply"]).input(object.to_string()).ok();
+        let applied = eventually(|| match self.try_apply(object) {
+            Err(why) if is_late(&why) => Err(why),
+            other => Ok(other),
+        });
+        applied.unwrap_or_else(|why| panic!("{why}"));
+    }
+
+    /// Merges that into the object of a resource and a name.
+    #[track_caller]
+    pub fn change(&self, (resource, name): (&str, &str), change: Value) {
+        self.bed.change((resource, name), &self.name, change);
     }
 
     /// The same; why it was refused, where it was.
@@ -375,7 +385,7 @@ impl Namespace<'_> {
     /// The objects of a kind that have these labels.
     #[track_caller]
     pub fn list(&self, resources: &str, labels: &str) -> Vec<Value> {
-        self.bed.objects.list(resources, &self.name, labels).unwrap_or_else(|why| panic!("{why}"))
+        eventually(|| self.bed.objects.list(resources, &self.name, labels))
     }
 
     /// The processes of etcd in a Pod.

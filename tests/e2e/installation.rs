@@ -9,7 +9,7 @@ use gatehouse::rbac::AuditTrace;
 use jiff::Timestamp;
 use kit::audit::Line;
 use kit::objects::condition;
-use kit::wait::{PATIENCE, eventually, timeout, within};
+use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::cluster::{BUSYBOX, Bed, Namespace};
@@ -44,9 +44,6 @@ pub const LAST: Test = ("every_right_is_used", every_right_is_used);
 /// How long a lease lasts in the shipped configuration.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// Longer than an installation, a first object and its image take on a machine that works: some 20 seconds.
-const FIRST: Duration = Duration::from_mins(3);
-
 /// A TDSet with a Pod that answers on port 8000.
 pub fn shop(name: &str) -> Value {
     json!({
@@ -77,7 +74,7 @@ fn its_first_object_is_worked(bed: &Bed, way: Way) {
     let deployed = begun.elapsed();
     let namespace = bed.namespace("first");
     namespace.apply(&shop("shop"));
-    within(FIRST.saturating_sub(deployed), || {
+    eventually(|| {
         let available = condition(&namespace.get("deployment/shop")?, "Available");
         if available["status"] == "True" { Ok(()) } else { Err(format!("{available}")) }
     });
@@ -139,7 +136,7 @@ fn a_killed_leader_is_replaced_and_nothing_is_done_twice(bed: &Bed, way: Way) {
         });
     }
     let another = |now| if now == before { Err(format!("{now:?}")) } else { Ok(now) };
-    let after = within(3 * LEASE, || bed.leader().and_then(another));
+    let after = eventually(|| bed.leader().and_then(another));
     let taken = begun.elapsed();
     waited_for_the_end_of_the_term(&killed, &bed.lease(), &before.identity);
     for name in &names {

@@ -1,9 +1,11 @@
 //! TDSets whose Pods run.
 
+use std::time::Duration;
+
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use kit::objects::condition;
-use kit::wait::{PATIENCE, eventually, timeout};
+use kit::wait::{PATIENCE, eventually, patient, timeout};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -111,7 +113,7 @@ fn crosses(
 }
 
 /// In which a workload that slept is back.
-const FIRST_MINUTE: SignedDuration = SignedDuration::from_mins(1);
+const FIRST_MINUTE: Duration = Duration::from_mins(1);
 
 /// When the last Pod of a TDSet became ready, as the API server has it; none where it has no Pod.
 fn last_ready(namespace: &Namespace<'_>, name: &str) -> Option<Timestamp> {
@@ -156,7 +158,10 @@ fn sleeps_and_wakes(bed: &Bed, seconds: i64) -> bool {
         if let Some(last) = last_ready(&namespace, "web") {
             let after = last.duration_since(begin);
             println!("figure: all Pods of a workload that slept were ready {after:#} after its window began");
-            assert!(after <= FIRST_MINUTE, "the last Pod was ready {after:#} after the window began");
+            assert!(
+                after <= patient(FIRST_MINUTE).try_into().expect("minutes"),
+                "the last Pod was ready {after:#} after the window began"
+            );
         }
     };
     let is_in_time = crosses(&namespace, object, seconds, &[("night", 0), ("day", 2)], until);

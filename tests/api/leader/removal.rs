@@ -210,7 +210,7 @@ fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
         bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
         let (name, namespace) = (format!("kind-{number}"), &house.namespace);
         account(bed, &name, &namespace.name, &[rules, controllers::rbac::rules()].concat());
-        let options = ["--watch-namespaces", &namespace.name, "--lease-duration", "3s", "--install", "false"];
+        let options = ["--watch-namespaces", &namespace.name, "--install", "false"];
         let replica = house.replica_as(&name, &options);
         until_ready(&replica);
         namespace.create(&object);
@@ -230,7 +230,7 @@ fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
     installed::clear(bed);
     let (shop, depot) = (&house.namespace, bed.namespace());
     account(bed, "narrow", &shop.name, &rules_of_watched_namespaces());
-    let watched: &[&str] = &["--watch-namespaces", &shop.name, "--lease-duration", "3s"];
+    let watched: &[&str] = &["--watch-namespaces", &shop.name];
     let narrow = house.replica_as("narrow", &[&["--install", "false"], watched].concat());
     eventually(|| {
         let page = http_get(narrow.health, "/readyz");

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Tls};
-use kit::history::writer::{Pace, Report, Writer};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Member, Members, Tls};
+use kit::history::writer::{OUTAGE, Pace, Report, Writer};
 use kit::kstatus::kstatus;
 pub use kit::objects::condition;
 use kit::random::is_night;
@@ -115,8 +115,7 @@ impl<'a> Etcd<'a> {
 
     /// Merges fields into its spec.
     pub fn change(&self, fields: &Value) {
-        let patch = json!({"spec": fields}).to_string();
-        self.namespace.kubectl(&["patch", "etcdcluster", NAME, "--type=merge", "--patch", &patch]).ok();
+        self.namespace.change(("etcdclusters", NAME), json!({"spec": fields}));
     }
 
     /// Asks for so many members, and waits until they are there.
@@ -196,7 +195,10 @@ impl<'a> Etcd<'a> {
     /// The members as etcd lists them, where a majority answers. Each time the list is checked.
     pub fn members(&self) -> Option<Members> {
         let voters = self.voters();
-        if let (Some(writer), None) = (&*self.writer.borrow(), &*self.service.borrow()) {
+        // Without a member to speak with, clients would rest until the next look.
+        if let (Some(writer), None, false) =
+            (&*self.writer.borrow(), &*self.service.borrow(), voters.is_empty())
+        {
             writer.speak_with(voters.clone());
         }
         let members = voters.iter().find_map(|voter| self.runtime.block_on(voter.members()).ok())?;
@@ -208,6 +210,27 @@ impl<'a> Etcd<'a> {
         assert!(members.members.len() <= self.most.get() + 1, "too many members: {members:?}");
         self.seen.borrow_mut().extend(members.members.iter().map(|member| member.id));
         Some(members)
+    }
+
+    /// The same, as soon as a majority answers.
+    #[track_caller]
+    pub fn listed(&self) -> Vec<Member> {
+        self.until(|members| members.ok_or_else(|| "no quorum".to_owned())).members
+    }
+
+    /// Clients of all members that vote, as soon as all are ready.
+    #[track_caller]
+    fn all_voters(&self) -> Vec<Client> {
+        self.until(|members| {
+            let members = members.ok_or("no quorum")?.members;
+            let voting = members.iter().filter(|member| !member.is_learner).count();
+            let ready = self.voters();
+            if ready.len() == voting {
+                Ok(ready)
+            } else {
+                Err(format!("{} of {voting} voters are ready", ready.len()))
+            }
+        })
     }
 
     /// Waits until `look` finds what it looks for, clients following the members meanwhile.
@@ -289,10 +312,18 @@ impl<'a> Etcd<'a> {
     pub fn wait_until_ready(&self) {
         let object = format!("etcdcluster/{NAME}");
         self.namespace.kubectl(&["wait", "--for=condition=Ready", &object, &timeout(PATIENCE)]).ok();
-        let object = self.object().expect("it is there");
-        let (asked, status) = (&object["spec"], &object["status"]);
-        assert_eq!(status["readyReplicas"], asked["replicas"], "{object}");
-        assert_eq!(status["version"], asked["version"], "{object}");
+        // A probe that is late has one not ready for a moment.
+        self.until(|_| {
+            let object = self.object()?;
+            let ready = condition(&object, "Ready");
+            if ready["status"] != "True" {
+                return Err(ready.to_string());
+            }
+            let (asked, status) = (&object["spec"], &object["status"]);
+            assert_eq!(status["readyReplicas"], asked["replicas"], "{object}");
+            assert_eq!(status["version"], asked["version"], "{object}");
+            Ok(())
+        });
     }
 
     /// All members that were found whenever it was looked, by their identities.
@@ -303,7 +334,7 @@ impl<'a> Etcd<'a> {
     /// Begins to write.
     pub fn write(&self) {
         *self.service.borrow_mut() = None;
-        self.write_with(self.voters());
+        self.write_with(self.all_voters());
     }
 
     /// The same by a client that knows the Service of the cluster alone, in plain HTTP.
@@ -332,18 +363,34 @@ impl<'a> Etcd<'a> {
         self.writer.borrow().is_some()
     }
 
-    /// Waits until so many more writes have been acknowledged.
+    /// Waits until so many more writes have been acknowledged. Where none is, the members may be others by now.
+    #[track_caller]
     pub fn goes_on(&self, count: u64) {
+        let acknowledged = || self.writer.borrow().as_ref().expect("it writes").acknowledged();
+        let (mut known, mut since, limit) = (acknowledged(), Instant::now(), patient(OUTAGE));
+        let wanted = known + count;
         self.members();
-        let writer = self.writer.borrow();
-        self.runtime.block_on(writer.as_ref().expect("it writes").goes_on(count));
+        while known < wanted {
+            std::thread::park_timeout(PAUSE);
+            let before = std::mem::replace(&mut known, acknowledged());
+            if known > before {
+                since = Instant::now();
+                continue;
+            }
+            assert!(
+                since.elapsed() < limit,
+                "no write was acknowledged for {limit:?}: {known} were, and {wanted} are waited for"
+            );
+            self.members();
+        }
     }
 
     /// Stops writing. Every change that was acknowledged was kept, and all voters have the same data.
     #[track_caller]
     pub fn expect_kept(&self, at_least: usize) -> Report {
+        let voters = self.all_voters();
         let writer = self.writer.borrow_mut().take().expect("it writes");
-        let report = self.runtime.block_on(writer.finish(&self.voters()));
+        let report = self.runtime.block_on(writer.finish(&voters));
         let test = std::thread::current().name().unwrap_or("test").to_owned();
         eprintln!("{}", report.figure(&test));
         report.expect_kept(at_least);

@@ -1,6 +1,6 @@
 //! A lower minor for members that serve, by etcd's own downgrade, and from there to the newest.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -9,10 +9,13 @@ use super::{crash, gone_with_its_object};
 use crate::cluster::Bed;
 use crate::release::Way;
 
+/// For three members, one after the other, each of which has to serve for a while before the next one.
+const LONG: Duration = Duration::from_mins(8);
+
 pub fn etcd_is_brought_one_minor_down(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-downgrade");
-    let etcd = Etcd::new(&namespace, "Disabled", "3.6.16", 3);
+    let etcd = Etcd::new(&namespace, "Disabled", "3.6.16", 3).within(LONG);
     etcd.until_settled(3);
     etcd.write();
     let patch = json!({"spec": {"version": "3.5.33"}}).to_string();

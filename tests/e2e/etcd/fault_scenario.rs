@@ -106,7 +106,7 @@ impl Trial<'_> {
 
     /// A volume and a Pod for each member, and no other.
     pub fn is_tidy(&self) {
-        let members = self.etcd.members().expect("a quorum").members;
+        let members = self.etcd.listed();
         let wanted: BTreeSet<_> = members.iter().map(|member| member.name.clone()).collect();
         eventually(|| {
             for (resource, prefix) in [("persistentvolumeclaims", "data-"), ("pods", "")] {

@@ -164,7 +164,7 @@ fn restarted(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
 /// What is on the volume of a follower is gone.
 fn replaced(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
     let leader = etcd.leader();
-    let members = etcd.members().expect("a quorum").members;
+    let members = etcd.listed();
     let follower = members.iter().find(|member| member.id != leader).expect("a follower");
     let ordinal = follower.name.rsplit('-').next().and_then(|ordinal| ordinal.parse().ok());
     wipe(namespace, &[ordinal.expect("an ordinal")]);

@@ -259,15 +259,14 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
 fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) {
     etcd.write();
     etcd.goes_on(100);
-    let leads =
-        || etcd.object().map(|object| object["status"]["leader"].as_str().unwrap_or_default().to_owned());
-    let leader = leads().expect("it is there");
-    let processes = namespace.members(&leader);
+    let leader = etcd.leader();
+    let name = etcd.listed().into_iter().find(|member| member.id == leader).expect("a member").name;
+    let processes = namespace.members(&name);
     for process in &processes {
         process::freeze(*process);
     }
-    etcd.until(|_| match leads()? {
-        now if now == leader || now.is_empty() => Err(format!("{now:?} leads")),
+    etcd.until(|_| match etcd.leader() {
+        now if now == leader || now == 0 => Err(format!("{now:x} leads")),
         _ => Ok(()),
     });
     etcd.goes_on(100);
@@ -320,7 +319,7 @@ fn delete_pods(etcd: &Etcd<'_>, namespace: &Namespace<'_>, names: &[&str]) {
 }
 
 fn member_id(etcd: &Etcd<'_>, ordinal: u32) -> u64 {
-    let members = etcd.members().expect("a quorum").members;
+    let members = etcd.listed();
     members.iter().find(|member| member.name == format!("main-{ordinal}")).expect("it is a member").id
 }
 

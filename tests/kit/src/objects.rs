@@ -19,8 +19,9 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::call::is_late;
 pub use crate::paths::{collection_of, of, path_of};
-use crate::wait::{PATIENCE, patient};
+use crate::wait::{PATIENCE, eventually, patient};
 
 /// Requests that are under way at a time.
 const AT_A_TIME: usize = 16;
@@ -188,11 +189,15 @@ impl Objects {
         self.runtime.block_on(send(self.client.clone(), ask))
     }
 
-    /// The same for a request that the API server takes.
+    /// The same for a request that the API server takes; once more, where that was not judged in time.
     #[track_caller]
     pub fn must(&self, ask: Ask) -> Value {
         let what = format!("{} {}", ask.method, ask.path);
-        self.one(ask).unwrap_or_else(|refusal| panic!("{what}: {}", refusal.message))
+        let answer = eventually(move || match self.one(ask.clone()) {
+            Err(refusal) if is_late(&refusal.message) => Err(refusal.message),
+            other => Ok(other),
+        });
+        answer.unwrap_or_else(|refusal| panic!("{what}: {}", refusal.message))
     }
 
     /// What comes of a request about something that may not be there.

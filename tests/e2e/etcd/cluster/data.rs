@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Password, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Error, Password, Refusal};
 use kit::etcd::{Calls as _, Range};
 
 use super::Etcd;
 
 impl Etcd<'_> {
-    /// Writes a key and reads keys, without a writer at work.
+    /// Writes a key, until that is acknowledged, without a writer at work.
+    #[track_caller]
     pub fn put(&self, key: &str, value: &str) {
-        let voters = self.voters();
-        self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
+        self.until(|_| self.try_put(key, value));
     }
 
-    /// The same, where it is taken.
+    /// Writes a key once.
     pub fn try_put(&self, key: &str, value: &str) -> Result<(), String> {
         let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
         let put = self.runtime.block_on(voter.put(key.as_bytes(), value.as_bytes()));
@@ -24,20 +24,19 @@ impl Etcd<'_> {
 
     /// Writes so many keys over and over, so many bytes each time, until there is no room for more.
     pub fn fill(&self, keys: usize, bytes: usize) {
-        let voter = &self.voters()[0];
+        let voter = self.first(|voter| Some(voter.clone()));
         let value = vec![b'x'; bytes];
         let keys: Vec<_> = (0..keys).map(|number| format!("fill-{number}")).collect();
+        let mut last = None;
         for _ in 0..1000 {
             let keys = keys.iter().cycle().take(32);
             let puts = keys.map(|key| voter.put(key.as_bytes(), &value));
-            let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
-            match refused {
-                Some(error) if error.refusal() == Some(Refusal::NoSpace) => return,
-                Some(error) => panic!("it is not written: {error}"),
-                None => {}
+            last = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
+            if last.as_ref().is_some_and(|error| error.refusal() == Some(Refusal::NoSpace)) {
+                return;
             }
         }
-        panic!("there is room for ever");
+        panic!("there is room for ever; the last error: {last:?}");
     }
 
     /// Writes keys of so many bytes each, until so many bytes of its database are in use.
@@ -63,9 +62,13 @@ impl Etcd<'_> {
     /// What all voters have up to a revision: one hash, for all have the same.
     #[track_caller]
     pub fn hash(&self, revision: i64) -> u32 {
-        let voters = self.voters();
-        let hash = |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("a hash").hash;
-        let hashes: Vec<_> = voters.iter().map(hash).collect();
+        let hashes = self.until(|_| {
+            let voters = self.voters();
+            let asked = voters.iter().map(|voter| self.runtime.block_on(voter.hash_keys(revision)));
+            let hashes = asked.map(|hash| Ok(hash?.hash)).collect::<Result<Vec<_>, Error>>();
+            let hashes = hashes.map_err(|error| error.to_string())?;
+            if hashes.is_empty() { Err("no voter is ready".to_owned()) } else { Ok(hashes) }
+        });
         assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "at {revision}: {hashes:x?}");
         hashes[0]
     }
@@ -73,9 +76,7 @@ impl Etcd<'_> {
     /// The id of the member that leads, as one of them says.
     #[track_caller]
     pub fn leader(&self) -> u64 {
-        let voters = self.voters();
-        let ask = |voter: &Client| self.runtime.block_on(voter.status()).ok();
-        voters.iter().find_map(ask).expect("a member answers").leader
+        self.first(|voter| self.runtime.block_on(voter.status()).ok()).leader
     }
 
     /// The members of which etcd says that their data differ from others'.
@@ -87,10 +88,15 @@ impl Etcd<'_> {
     }
 
     /// How many members there are, as one of them remembers it.
+    #[track_caller]
     pub fn remembered(&self) -> usize {
-        let voters = self.voters();
-        let ask = |voter: &Client| self.runtime.block_on(voter.remembered_members()).ok();
-        voters.iter().find_map(ask).expect("a member answers").members.len()
+        self.first(|voter| self.runtime.block_on(voter.remembered_members()).ok()).members.len()
+    }
+
+    /// The first answer that there is of a voter.
+    #[track_caller]
+    fn first<T>(&self, ask: impl Fn(&Client) -> Option<T>) -> T {
+        self.until(|_| self.voters().iter().find_map(&ask).ok_or_else(|| "no voter answers".to_owned()))
     }
 
     /// Whether that is the password of root, and if not, what etcd answers.
@@ -111,10 +117,14 @@ impl Etcd<'_> {
         });
     }
 
-    /// What a key holds.
+    /// What a key holds, by the first answer that there is.
+    #[track_caller]
     pub fn read(&self, key: &str) -> Option<String> {
         let range = Range { key: key.as_bytes().to_vec(), ..Default::default() };
-        let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
+        let found = self.until(|_| {
+            let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+            self.runtime.block_on(voter.range(range.clone())).map_err(|error| error.to_string())
+        });
         found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
     }
 }

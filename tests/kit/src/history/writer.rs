@@ -166,7 +166,10 @@ impl Writer {
         let Self { shared, tasks, begun } = self;
         let calls: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
         let last = shared.mark("end").await;
-        let events = events(&voters[0], &shared.prefix, begun, last).await.expect("the history is there");
+        let read = async || {
+            events(&voters[0], &shared.prefix, begun, last).await.map_err(|error| format!("{error:?}"))
+        };
+        let events = eventually_async(PATIENCE, read, || format!("up to {last}")).await;
         let mut violations = check(&calls, &events, last);
         let clusters = shared.clusters.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if clusters.len() > 1 {
