@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kit::audit::Line;
-use kit::call::{Call, is_late};
-use kit::objects::{Ask, Objects, Outcome, path_of};
+use kit::call::Call;
+use kit::objects::{Ask, Objects, Outcome, is_late, path_of};
 use kit::process;
 use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};

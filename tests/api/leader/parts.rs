@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use kit::bed::{Bed, NAMESPACE};
-use kit::call::is_late;
 use kit::deploy::{helm, kind};
-use kit::objects::{Ask, Refusal, http_get, of};
+use kit::objects::{Ask, Refusal, http_get, is_late, of};
 use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};

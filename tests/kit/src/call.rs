@@ -14,12 +14,6 @@ pub fn kubectl_runs() -> usize {
     KUBECTL.load(Ordering::Relaxed)
 }
 
-/// Whether a request was refused because a webhook had not answered in time: then nothing was stored.
-#[must_use]
-pub fn is_late(refusal: &str) -> bool {
-    refusal.contains("failed calling webhook") && refusal.contains("context deadline exceeded")
-}
-
 /// One call of a program.
 #[derive(Debug)]
 pub struct Call {

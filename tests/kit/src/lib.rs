@@ -60,6 +60,7 @@ pub mod process;
 pub mod program;
 pub mod random;
 pub mod reconciliations;
+pub mod refusal;
 pub mod wait;
 
 /// The program that `cargo test` built for the tests of this package.

@@ -3,7 +3,6 @@
 //!
 //! Never: defaults or drops a field. What the API server sends is what a test sees, `managedFields` included.
 
-use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -19,8 +18,8 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::call::is_late;
 pub use crate::paths::{collection_of, of, path_of};
+pub use crate::refusal::{Refusal, is_late};
 use crate::wait::{PATIENCE, eventually, patient};
 
 /// Requests that are under way at a time.
@@ -45,17 +44,6 @@ impl std::fmt::Debug for Objects {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Objects").finish_non_exhaustive()
     }
-}
-
-/// Why the API server refused a request.
-#[derive(Clone, Debug, Default)]
-pub struct Refusal {
-    /// The HTTP status.
-    pub code: u16,
-    /// The message of the Status.
-    pub message: String,
-    /// The fields that its causes name.
-    pub fields: BTreeSet<String>,
 }
 
 /// What came of a request.

@@ -375,11 +375,6 @@ impl Seen {
 }
 
 impl World {
-    /// The same time as the operator has it.
-    pub fn timestamp(&self) -> Timestamp {
-        Timestamp::from_millisecond(self.now()).expect("a time")
-    }
-
     /// What a pass over a schedule reads.
     pub fn look(&self, at: usize) -> Seen {
         let schedule = self.schedules[at].clone();
@@ -400,16 +395,6 @@ impl World {
             line: self.line(&schedule.spec),
             schedule,
         }
-    }
-
-    /// The contest about the count that the operator remembers.
-    pub fn contest(&self, at: usize) -> Option<Contest> {
-        self.workers[at].recall.reverts.contest(self.timestamp())
-    }
-
-    /// The one about what was made.
-    pub fn repair_contest(&self, at: usize) -> Option<Contest> {
-        self.workers[at].recall.repairs.contest(self.timestamp())
     }
 
     /// Who holds the workload, as production reckons it.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use gatehouse::controllers::action::Action as _;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::kinds::tdset::actions;
+use gatehouse::kinds::tdset::observation::Contest;
 use gatehouse::kinds::tdset::state::Reverts;
 use jiff::Timestamp;
 
@@ -21,6 +22,21 @@ impl World {
     pub fn now(&self) -> i64 {
         CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond() + self.later
             - if self.is_behind { 1_000 } else { 0 }
+    }
+
+    /// The same as production has it.
+    pub fn timestamp(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.now()).expect("a time")
+    }
+
+    /// The contest about the count that the operator remembers.
+    pub fn contest(&self, at: usize) -> Option<Contest> {
+        self.workers[at].recall.reverts.contest(self.timestamp())
+    }
+
+    /// The one about what was made.
+    pub fn repair_contest(&self, at: usize) -> Option<Contest> {
+        self.workers[at].recall.repairs.contest(self.timestamp())
     }
 
     /// Looks, and plans.
