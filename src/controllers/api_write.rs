@@ -164,8 +164,8 @@ impl ApiWriter {
                 self.delete(place, uid, resource_version.clone()).await
             }
             ApiWrite::Event(note) => {
-                self.publish(note, regarding).await;
-                Ok(WriteOutcome::default())
+                let changed = self.publish(note, regarding).await;
+                Ok(WriteOutcome { changed, ..WriteOutcome::default() })
             }
         }
     }
@@ -236,9 +236,9 @@ impl ApiWriter {
         }
     }
 
-    /// Each event by a recorder of its own: a recorder folds events of one reason into the first one's note, and
+    /// Publishes an event; whether that was done. Each by a recorder of its own: a recorder folds events of one reason into the first one's note, and
     /// the notes are what differs.
-    async fn publish(&self, note: &Note, regarding: &ObjectReference) {
+    async fn publish(&self, note: &Note, regarding: &ObjectReference) -> bool {
         let mut text = note.text.clone();
         text.truncate(text.floor_char_boundary(LONGEST_NOTE));
         let event = Event {
@@ -249,9 +249,10 @@ impl ApiWriter {
             secondary: None,
         };
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        if let Err(error) = call(recorder.publish(&event, regarding)).await {
-            warn!(reason = note.reason, %error, "failed to publish an event");
-        }
+        let published = call(recorder.publish(&event, regarding)).await;
+        published
+            .inspect_err(|error| warn!(reason = note.reason, %error, "failed to publish an event"))
+            .is_ok()
     }
 
     /// Patches an object, or a subresource `name/status`; the resource version that this makes. Metadata are asked for

@@ -146,10 +146,11 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         self.write(&ApiWrite::Merge(Merge { manifest, manager, scale: false, seen })).await
     }
 
-    /// Publishes an event of the object. One that cannot be published is logged, and holds nothing up.
-    pub async fn tell(&self, note: Note) {
+    /// Publishes an event of the object; whether it was published. One that cannot be is logged, and holds nothing up.
+    pub async fn tell(&self, note: Note) -> bool {
         let points = Kind::EVENT_POINTS;
-        let _told = points.around(self.perform(&ApiWrite::Event(note)), || self.lost(points.name())).await;
+        let told = points.around(self.perform(&ApiWrite::Event(note)), || self.lost(points.name())).await;
+        told.is_ok_and(|told| told.changed)
     }
 
     /// Writes the status where it says something new; the resource version that this makes.

@@ -44,9 +44,6 @@ const SOON: Duration = Duration::from_secs(1);
 /// When to look again at the latest where others go first: the kind calls before.
 const GIVES_WAY: Duration = Duration::from_secs(10);
 
-/// Most events of a status that could not be written that are remembered.
-const MOST_PUBLISHED: usize = 16;
-
 /// The longest time until what was refused is tried again.
 const REFUSED: Duration = Duration::from_mins(1);
 
@@ -152,6 +149,8 @@ async fn execute<Kind: Reconciler>(
         let failure = match done {
             Ok(executed) => {
                 progress.is_changed |= executed.changed;
+                // What is done once more has its events once more.
+                state.published.retain(|_| !executed.changed);
                 state.failed = state.failed.take().filter(|(failed, _)| *failed != name);
                 if Kind::LOGS_ACTIONS {
                     info!(controller = Kind::NAME, object = object(), action = name, "carried out");
@@ -175,7 +174,7 @@ async fn execute<Kind: Reconciler>(
         progress.is_incomplete = true;
         // What has failed for long enough stays so for a user, whatever it is.
         let is_lasting =
-            has_lasted && matches!(&failure, Failure::Api(error) if error.class() != Class::Permanent);
+            has_lasted && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
         let is_lasting = is_lasting && Kind::report(execution.plan) == Report::Last;
         state.is_lasting |= is_lasting;
         match failure {
@@ -237,17 +236,15 @@ async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut 
     }
 }
 
-/// The same before the status is written: each once, however often that fails.
+/// The same before the status is written: each that was published once, however often that fails.
 async fn publish_ahead<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut State<Kind>) {
-    for note in Kind::events(execution, &mut state.own) {
-        if state.published.contains(&note) {
-            continue;
+    let notes = Kind::events(execution, &mut state.own);
+    state.published.retain(|note| notes.contains(note));
+    for note in notes {
+        let is_new = !state.published.contains(&note);
+        if is_new && execution.tell(note.clone()).await {
+            state.published.push(note);
         }
-        if state.published.len() == MOST_PUBLISHED {
-            state.published.remove(0);
-        }
-        state.published.push(note.clone());
-        execution.tell(note).await; // effect
     }
 }
 

@@ -252,7 +252,8 @@ pub struct State<Kind: Reconciler> {
     pub is_lasting: bool,
     /// Whether the API server has refused the status for good, which is reported once.
     pub is_status_refused: bool,
-    /// The events of a status that could not be written, the latest last. They are published once.
+    /// The events that were published of a status that could not be written then, and that goes with them still. They are
+    /// not published again until something is done again.
     pub published: Vec<Note>,
     /// The reason of the condition of an object that is not worked.
     pub unworked: Option<&'static str>,

@@ -279,7 +279,6 @@ impl Reconciler for Operator {
         // What is written after an edit does not wait for a contest about what was asked for before.
         if execution.spec.is_edited(&execution.seen.status) {
             state.recall.repairs = Reverts::default();
-            state.recall.is_zero_refused = false;
         }
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }

@@ -91,11 +91,9 @@ async fn read(
         Some(reference) => {
             // The writer of a count matters where the count may stand, and where the status has another count.
             let keeps = spec.keeps_manual_counts();
-            let is_other = |count| {
-                status
-                    .scheduled_replicas
-                    .map_or_else(|| status.active_window.is_none(), |asked| asked != count)
-            };
+            let asked = status.scheduled_replicas.or(status.replicas_before);
+            let is_other =
+                |count| asked.map_or_else(|| status.active_window.is_none(), |asked| asked != count);
             let asks = |count| keeps || spec.autoscaler.is_none() && is_other(count);
             Some(operator.targets.scaled(uid, namespace, reference, asks).await?)
         }

@@ -123,8 +123,7 @@ const UNREAD: [Reason; 2] = [Reason::Forbidden, Reason::TargetNotReadable];
 /// bounds, that it is to be left with, if it is ours to give, and let the object go.
 fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let is_theirs = observed.holder.is_some() || controlled(spec, observed).is_some();
-    let unscaled = spec.replicas_on_deletion().filter(|_| !is_theirs && observed.autoscalers.is_empty());
-    let left = unscaled.filter(|_| observed.unread_autoscalers.is_none());
+    let left = spec.replicas_on_deletion().filter(|_| !is_theirs && observed.autoscalers.is_empty());
     let bounds = spec.bounds_on_deletion().filter(|_| !is_theirs);
     let write = match (left, &observed.target, bounds, &observed.autoscaler) {
         (Some(left), Some(Ok(scaled)), ..) if scaled.count() != left || scaled.is_unset => {
@@ -144,7 +143,9 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let autoscaler = observed.autoscaler.as_ref().filter(|_| bounds.is_some());
     let unread = observed.unread_object.as_ref().filter(|_| spec.leaves_something());
     let unread = unread.or(target).or_else(|| autoscaler.and_then(|found| found.as_ref().err()));
-    let unread = unread.or_else(|| observed.unread_autoscalers.as_ref().filter(|_| unscaled.is_some()));
+    // Where it is not known whether an autoscaler has the count, that is written only if nothing is to be changed.
+    let held = observed.unread_autoscalers.as_ref().filter(|_| left.is_some() && write.is_some());
+    let (write, unread) = (write.filter(|_| held.is_none()), unread.or(held));
     let waits = unread.filter(|blocker| UNREAD.contains(&blocker.reason));
     let refused = observed.refused.as_ref().map(|refused| (conditions::reason(refused), &*refused.why));
     let status = match refused.or_else(|| waits.map(|blocker| (blocker.reason, &*blocker.message))) {
@@ -174,6 +175,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
     };
     let unwatched = unwatched
         || view.observed.unread_object.is_some()
+        || view.observed.unread_autoscalers.is_some()
         || view.observed.is_unwatched
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };

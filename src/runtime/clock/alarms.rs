@@ -68,10 +68,11 @@ impl<Key: Clone + Eq + Hash> Waiting<Key> {
             let time = shown.time.saturating_add(signed(after)).unwrap_or(Timestamp::MAX);
             Some(Shown { time, instant: shown.instant.checked_add(after)? })
         });
-        match due {
-            Some(due) => self.due.insert(key.clone(), due),
-            None => self.due.remove(key),
-        };
+        // An equal key may tell of more than its equality does: the latest one is kept.
+        self.due.remove(key);
+        if let Some(due) = due {
+            self.due.insert(key.clone(), due);
+        }
         self.is_unsure |= shown.jumped_from(&self.looked);
     }
 
@@ -130,6 +131,32 @@ mod tests {
     use super::*;
 
     const HOUR: Duration = Duration::from_hours(1);
+
+    /// Equal to all others.
+    #[derive(Clone, Debug)]
+    struct Named(u8);
+
+    impl PartialEq for Named {
+        fn eq(&self, _: &Self) -> bool {
+            true
+        }
+    }
+
+    impl Eq for Named {}
+
+    impl Hash for Named {
+        fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+    }
+
+    #[test]
+    fn of_equal_ones_the_latest_is_known() {
+        let alarms = Alarms::<Named>::default();
+        for one in [1, 2] {
+            alarms.set(&Named(one), alarms.shown(), Some(HOUR));
+        }
+        alarms.retain(|one| one.0 == 2);
+        assert_eq!(alarms.0.lock().unwrap().due.len(), 1);
+    }
 
     /// The clocks, so many seconds of a timer after they began, with the wall clock ahead by so many milliseconds.
     struct Clocks(Shown);

@@ -46,7 +46,8 @@ impl ScheduleState<'_> {
         let is_it = |found: &Counter| {
             Some(found.count()) == after && matches!(found.writer(), Writer::Ours | Writer::Unknown)
         };
-        before != after && found.as_ref().is_some_and(is_it)
+        // A count that is to be given back is written down before another one is written.
+        before.is_some() && before != after && found.as_ref().is_some_and(is_it)
     }
 
     /// Whether the status says that this holds.

@@ -48,6 +48,19 @@ fn outside_of_windows_the_workload_is_left_alone() {
 }
 
 #[test]
+fn a_count_of_its_own_that_is_that_of_the_window_is_written_down_at_its_beginning() {
+    let mut cluster = cluster();
+    for (writer, now) in [(Writer::Ours, "2026-03-02T06:59:00Z"), (Writer::Unknown, "2026-03-02T06:59:30Z")] {
+        cluster.scale(6, writer);
+        cluster = cluster.at(now);
+        cluster.pass(&office());
+        let told = cluster.pass(&office());
+        assert_eq!((verbs(&told.report), told.status.replicas_before), (vec![], None));
+    }
+    assert_eq!(cluster.at(OPENING).pass(&office()).status.replicas_before, Some(6));
+}
+
+#[test]
 fn the_count_is_written_down_before_another_one_is_written() {
     let mut cluster = cluster().at(OPENING);
     let noted = cluster.pass(&office());

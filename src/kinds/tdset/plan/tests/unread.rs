@@ -175,3 +175,16 @@ fn what_is_known_to_be_in_the_way_ends_it() {
     cluster.pass(&tdset);
     assert_eq!(has(&cluster), 2);
 }
+
+#[test]
+fn autoscalers_that_may_not_be_listed_are_looked_for_soon() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY);
+    let blocker = Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling");
+    cluster.0.unread_autoscalers = Some(blocker);
+    let wake = cluster.pass(&tdset).wake.unwrap();
+    assert!(
+        wake <= cluster.0.now + SignedDuration::from_secs(30),
+        "nothing tells of a right that is given back"
+    );
+}

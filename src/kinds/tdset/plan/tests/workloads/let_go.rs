@@ -90,6 +90,15 @@ fn a_deletion_leaves_the_count_to_an_autoscaler_that_scales_the_workload() {
     cluster.0.autoscalers.clear();
     cluster.0.unread_autoscalers =
         Some(Blocker::forbidden("list and watch", "horizontalpodautoscalers", "autoscaling"));
+    for gone in [Ok(scaled(0, Writer::Ours)), Err(Blocker::ready(Reason::TargetNotFound, String::new()))] {
+        let mut done = cluster.clone();
+        done.0.target = Some(gone);
+        assert_eq!(
+            verbs(&plan(&tdset, &done.0).work),
+            ["merge TDSet [] as gatehouse-tdset"],
+            "nothing is left to do"
+        );
+    }
     let told = plan(&tdset, &cluster.0);
     assert_eq!(
         (verbs(&told.work), condition(&told.status, ConditionType::Ready).1),
