@@ -40,6 +40,8 @@ pub enum Unread {
     #[default]
     Nothing,
     Objects,
+    /// Whether other autoscalers scale the workload.
+    Autoscalers,
     Dates,
 }
 
@@ -260,6 +262,7 @@ impl Seen {
                 observed.unread = Some(Blocker::dates(State::False, Reason::DatesNotFound, why));
                 observed.is_unwatched = true;
             }
+            Unread::Autoscalers => observed.unread_autoscalers = Some(Blocker::forbidden("list", "all", "a")),
             Unread::Nothing => {}
         }
         observed.autoscalers.extend(self.is_scaled.then(|| "theirs".to_owned()));

@@ -89,5 +89,7 @@ impl Text {
 /// Whether a status says that something could not be read.
 pub fn is_of_the_unread(status: &TDSetStatus) -> bool {
     let mut ready = status.conditions.iter().flatten().filter(|one| one.type_ == "Ready");
-    ready.any(|one| one.status == "False" && ["TargetNotReadable", "DatesNotFound"].contains(&&*one.reason))
+    ready.any(|one| {
+        one.status == "False" && ["TargetNotReadable", "Forbidden", "DatesNotFound"].contains(&&*one.reason)
+    })
 }

@@ -381,12 +381,11 @@ impl World {
         if let Some(left) = self.faults.of(action) {
             *left -= 1;
         }
-        self.is_disturbed |=
-            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash)
-                || matches!(action, Action::Blind(_) | Action::Undated(_) | Action::HandOver | Action::Squat);
+        self.is_disturbed |= action.disturbs();
         let is_done = match action {
             Action::Pass(at) => self.pass(*at, Unread::Nothing, hand),
             Action::Blind(at) => self.pass(*at, Unread::Objects, hand),
+            Action::Unlisted(at) => self.pass(*at, Unread::Autoscalers, hand),
             Action::Undated(at) => self.pass(*at, Unread::Dates, hand),
             Action::ApiWrite(at) => self.step(*at),
             Action::Unheard(at) => self.step_unheard(*at),

@@ -41,7 +41,7 @@ impl Faults {
             Action::Delete => Some(&mut self.deletions),
             Action::Squat => Some(&mut self.squatters),
             Action::Bounds => Some(&mut self.bounds),
-            Action::Blind(_) | Action::Undated(_) => Some(&mut self.unread),
+            Action::Blind(_) | Action::Unlisted(_) | Action::Undated(_) => Some(&mut self.unread),
             Action::HandOver => Some(&mut self.handovers),
             Action::DeleteSlowly => Some(&mut self.slow_deletions),
             Action::Change => Some(&mut self.changes),
@@ -64,6 +64,8 @@ pub enum Action {
     Pass(usize),
     /// The same, while the API server does not say what there is.
     Blind(usize),
+    /// The same, while autoscalers may not be listed.
+    Unlisted(usize),
     /// The same, while the dates of the timetable cannot be read.
     Undated(usize),
     /// It does the next thing of that.
@@ -100,6 +102,15 @@ pub enum Action {
     Change,
 }
 
+impl Action {
+    /// Whether things may be told twice after it.
+    pub const fn disturbs(&self) -> bool {
+        matches!(self, Self::Unheard(_) | Self::Conflict(_) | Self::Refusal(_) | Self::Crash)
+            || matches!(self, Self::Blind(_) | Self::Unlisted(_) | Self::Undated(_))
+            || matches!(self, Self::HandOver | Self::Squat)
+    }
+}
+
 impl kit::explore::World for World {
     type Action = Action;
     type Hand = Hand;
@@ -111,7 +122,8 @@ impl kit::explore::World for World {
         let mut actions = Vec::new();
         for (worker, at) in self.workers.iter().zip(0..) {
             if worker.pending.is_none() {
-                actions.extend([Action::Pass(at), Action::Blind(at), Action::Undated(at)]);
+                let unread = [Action::Blind(at), Action::Unlisted(at), Action::Undated(at)];
+                actions.extend([Action::Pass(at)].into_iter().chain(unread));
             } else {
                 let may =
                     [Action::ApiWrite(at), Action::Unheard(at), Action::Conflict(at), Action::Refusal(at)];
@@ -149,7 +161,10 @@ impl kit::explore::World for World {
     }
 
     fn planned(&self, action: &Action) -> Vec<&'static str> {
-        let (Action::Pass(at) | Action::Blind(at) | Action::Undated(at)) = action else { return Vec::new() };
+        let (Action::Pass(at) | Action::Blind(at) | Action::Unlisted(at) | Action::Undated(at)) = action
+        else {
+            return Vec::new();
+        };
         let plan = self.workers[*at].pending.as_ref().map(|pending| &pending.planned.plan);
         let steps = plan.into_iter().flat_map(|plan| plan.work.iter().chain(&plan.report));
         steps.map(|step| actions::points(step).name()).collect()
