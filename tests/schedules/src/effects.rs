@@ -185,7 +185,7 @@ impl World {
         let taken = manual == Manual::Stands(found.count);
         // It begins at the first contact, which is not reported; and of a ramp only its beginning is reported.
         let is_first = pending.planned.seen.schedule.status.known().status.active_window.is_none();
-        let is_scaled = found.owners.contains(&Owner::Scale);
+        let is_scaled = found.owners.iter().any(|owner| matches!(owner, Owner::Scale | Owner::Edit(_)));
         let is_step = pending.planned.seen.schedule.spec.is_ramped && !is_scaled;
         let is_foreign = found.applied == Text::NONE;
         let status = pending.planned.seen.schedule.status.known();

@@ -6,6 +6,7 @@
 
 mod effects;
 mod faults;
+mod gate;
 mod observations;
 mod operator;
 mod rules;
@@ -23,6 +24,7 @@ kit::slices!(
     edited,
     kept,
     kept_unread,
+    kept_by_its_time,
     referred,
     left,
     lent,

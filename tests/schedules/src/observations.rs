@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use futures::channel::mpsc;
 use gatehouse::api::condition::State;
-use gatehouse::api::field::{FieldError, Path, Reason as FaultReason};
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -31,8 +30,9 @@ use serde_json::{Value, json};
 
 use crate::effects::{merge, written};
 use crate::faults::Hand;
+use crate::gate;
 use crate::text::Text;
-use crate::world::{Autoscaler, Broken, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+use crate::world::{Autoscaler, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
 
 /// What could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -210,6 +210,10 @@ fn metadata(found: &Deployment, object: &mut Value) {
         entries.extend(match owner {
             Owner::Count => Some(json!({"manager": COUNT_MANAGER, "fieldsV1": count})),
             Owner::Scale => Some(json!({"manager": "kubectl", "subresource": "scale", "fieldsV1": count})),
+            Owner::Edit(time) => {
+                let time = Timestamp::from_millisecond(*time).expect("a time").to_string();
+                Some(json!({"manager": "kubectl-edit", "time": time, "fieldsV1": count}))
+            }
             Owner::Template | Owner::Maker => None,
         });
     }
@@ -218,17 +222,6 @@ fn metadata(found: &Deployment, object: &mut Value) {
         "creationTimestamp": time, "managedFields": entries,
     });
     merge(&mut object["metadata"], &known);
-}
-
-/// What the gate finds in such a spec.
-fn faults(broken: Option<Broken>) -> Vec<FieldError> {
-    let fault = |path: Path| FieldError::new(path, FaultReason::Invalid, "is not valid");
-    let create = || Path::spec().at("target").at("create");
-    match broken {
-        None => Vec::new(),
-        Some(Broken::TimeZone) => vec![fault(Path::spec().at("timeZone"))],
-        Some(Broken::More) => vec![fault(Path::spec().at("windows")), fault(create().at("env"))],
-    }
 }
 
 thread_local! {
@@ -356,7 +349,7 @@ impl Seen {
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
-        let spec = Spec::resolve(&tdset, faults(self.schedule.spec.broken));
+        let spec = Spec::resolve(&tdset, gate::faults(self.schedule.spec.broken));
         let mut plan = Plan::of(&spec, &observed);
         hand.spoil(self, &mut plan);
         let refused: Vec<_> = plan

@@ -7,7 +7,7 @@ mod unowned;
 use kit::explore;
 
 pub use blind::{kept_unread, undated, unread};
-pub use changed::{changed, served_otherwise};
+pub use changed::{changed, kept_by_its_time, served_otherwise};
 pub use unowned::{unowned, unowned_and_kept, unowned_behind, unowned_on_a_ramp};
 
 use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};

@@ -8,7 +8,7 @@ mod actions;
 mod people;
 
 pub use actions::{Action, Faults};
-pub use people::{other_image, other_port};
+pub use people::{Edit, other_image, other_port};
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -132,6 +132,8 @@ pub enum Owner {
     Count,
     /// `kubectl scale`, or another client of the scale subresource, and no time is kept.
     Scale,
+    /// `kubectl edit` at that second, in milliseconds.
+    Edit(i64),
     /// Its maker.
     Maker,
 }
@@ -218,23 +220,6 @@ impl Worker {
         let carried = is_news.then(|| format!("{carried:?} {reverts:?} {repairs:?}"));
         (&self.pending, carried, *unreported, self.is_told, self.wake)
     }
-}
-
-/// What a person asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Edit {
-    Image,
-    Service(bool),
-    Suspend(bool),
-    Outside(i32),
-    /// The count is left to an autoscaler.
-    Autoscaler,
-    /// The Service has another port.
-    Port,
-    /// The spec is no longer valid, or is again.
-    Break(Option<Broken>),
-    /// The schedule is deleted.
-    Delete,
 }
 
 /// A count from elsewhere that is to stand.
@@ -399,7 +384,8 @@ impl World {
             Action::HandOver => self.hand_over(),
             Action::CatchUp => std::mem::take(&mut self.is_behind),
             Action::Edit => self.edit(),
-            Action::Scale => self.scale(),
+            Action::Scale => self.scale(Owner::Scale),
+            Action::EditCount => self.scale(Owner::Edit(self.now() / 1_000 * 1_000)),
             Action::Delete => self.delete(),
             Action::DeleteSlowly => self.delete_slowly(),
             Action::Squat => self.squat(),

@@ -13,6 +13,8 @@ pub struct Faults {
     pub refusals: u8,
     /// A person scales.
     pub scales: u8,
+    /// A person edits the count.
+    pub counts: u8,
     /// A person deletes the Deployment.
     pub deletions: u8,
     /// A person makes a Deployment, or a Service, where there is none.
@@ -38,6 +40,7 @@ impl Faults {
             Action::Refusal(_) => Some(&mut self.refusals),
             Action::Crash => Some(&mut self.crashes),
             Action::Scale => Some(&mut self.scales),
+            Action::EditCount => Some(&mut self.counts),
             Action::Delete => Some(&mut self.deletions),
             Action::Squat => Some(&mut self.squatters),
             Action::Bounds => Some(&mut self.bounds),
@@ -94,6 +97,8 @@ pub enum Action {
     Edit,
     /// A person writes a count of 9.
     Scale,
+    /// The same in a way that tells when it was.
+    EditCount,
     Delete,
     DeleteSlowly,
     Squat,
@@ -133,7 +138,7 @@ impl kit::explore::World for World {
         let others =
             [Action::Crash, Action::Rollout, Action::Collect, Action::Tick, Action::Wait, Action::Edit];
         let clocks = [Action::HandOver, Action::CatchUp];
-        let people = [Action::Scale, Action::Delete, Action::DeleteSlowly];
+        let people = [Action::Scale, Action::EditCount, Action::Delete, Action::DeleteSlowly];
         let clients = [Action::Squat, Action::Bounds, Action::Change];
         actions.extend(others.into_iter().chain(clocks).chain(people).chain(clients));
         actions

@@ -5,6 +5,23 @@ use serde_json::{Value, json};
 use super::*;
 use crate::text::is_of_the_unread;
 
+/// What a person asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Edit {
+    Image,
+    Service(bool),
+    Suspend(bool),
+    Outside(i32),
+    /// The count is left to an autoscaler.
+    Autoscaler,
+    /// The Service has another port.
+    Port,
+    /// The spec is no longer valid, or is again.
+    Break(Option<Broken>),
+    /// The schedule is deleted.
+    Delete,
+}
+
 /// The image that another client gives a Deployment.
 pub fn other_image() -> (&'static str, Value) {
     ("/spec/template/spec/containers/0/image", json!("other:1"))
@@ -55,7 +72,7 @@ impl World {
         true
     }
 
-    pub(super) fn scale(&mut self) -> bool {
+    pub(super) fn scale(&mut self, owner: Owner) -> bool {
         let count = 9;
         // What a ramp leads to is known of the one that begins with the window.
         let schedule = &self.schedules[0];
@@ -64,7 +81,7 @@ impl World {
         }
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
         (found.count, found.is_observed) = (count, false);
-        found.owners = BTreeSet::from([Owner::Scale]);
+        found.owners = BTreeSet::from([owner]);
         if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.lets_stand()) {
             let schedule = &self.schedules[eldest];
             let told = schedule.status.known();
