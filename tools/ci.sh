@@ -114,7 +114,7 @@ run_stage() {
 }
 
 # A machine that takes longer to build than it may is slow, or busy with other work, or new: what tests wait for may take
-# twice as long. No test asserts how long something took.
+# twice as long.
 be_patient() {
     local seconds
     seconds=$(awk '$1 == "build" { print $2 }' "$run/stages.tsv")

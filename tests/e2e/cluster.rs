@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use kit::audit::Line;
 use kit::call::Call;
-use kit::objects::{Ask, Objects, Outcome, is_late, path_of};
+use kit::objects::{Ask, Objects, Outcome, path_of};
 use kit::process;
+use kit::refusal::until_judged;
 use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options};
@@ -340,10 +341,7 @@ impl Namespace<'_> {
     /// Applies an object; once more, where that was not judged in time.
     #[track_caller]
     pub fn apply(&self, object: &Value) {
-        let applied = eventually(|| match self.try_apply(object) {
-            Err(why) if is_late(&why) => Err(why),
-            other => Ok(other),
-        });
+        let applied = until_judged(|| self.try_apply(object), String::as_str);
         applied.unwrap_or_else(|why| panic!("{why}"));
     }
 

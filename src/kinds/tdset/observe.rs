@@ -200,9 +200,8 @@ async fn horizontal(
     }
     // There is a right to list, and none to get.
     let only = ListParams::default().fields(&format!("metadata.name={name}"));
-    let found = list(client, namespace, &only).await.map_err(|source| {
-        Error::of("read", &Place::named::<HorizontalPodAutoscaler>(namespace, name))(source)
-    })?;
+    let place = Place::named::<HorizontalPodAutoscaler>(namespace, name);
+    let found = list(client, namespace, &only).await.map_err(Error::of("read", &place))?;
     Ok(found.map(|found| found.into_iter().next()))
 }
 

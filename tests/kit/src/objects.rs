@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 pub use crate::paths::{collection_of, of, path_of};
+use crate::refusal::until_judged;
 pub use crate::refusal::{Refusal, is_late};
-use crate::wait::{PATIENCE, eventually, patient};
+use crate::wait::{PATIENCE, patient};
 
 /// Requests that are under way at a time.
 const AT_A_TIME: usize = 16;
@@ -181,10 +182,7 @@ impl Objects {
     #[track_caller]
     pub fn must(&self, ask: Ask) -> Value {
         let what = format!("{} {}", ask.method, ask.path);
-        let answer = eventually(move || match self.one(ask.clone()) {
-            Err(refusal) if is_late(&refusal.message) => Err(refusal.message),
-            other => Ok(other),
-        });
+        let answer = until_judged(move || self.one(ask.clone()), |refusal| &refusal.message);
         answer.unwrap_or_else(|refusal| panic!("{what}: {}", refusal.message))
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::wait::eventually;
+
 /// Why the API server refused a request.
 #[derive(Clone, Debug, Default)]
 pub struct Refusal {
@@ -17,4 +19,19 @@ pub struct Refusal {
 #[must_use]
 pub fn is_late(refusal: &str) -> bool {
     refusal.contains("failed calling webhook") && refusal.contains("context deadline exceeded")
+}
+
+/// What comes of a request, which is made again where it was not judged in time. `message` is that of a refusal.
+///
+/// # Errors
+/// The refusal.
+#[track_caller]
+pub fn until_judged<T, E>(
+    mut ask: impl FnMut() -> Result<T, E>,
+    message: impl Fn(&E) -> &str,
+) -> Result<T, E> {
+    eventually(|| match ask() {
+        Err(refusal) if is_late(message(&refusal)) => Err(message(&refusal).to_owned()),
+        other => Ok(other),
+    })
 }

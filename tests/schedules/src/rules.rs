@@ -159,8 +159,7 @@ impl World {
         let (spec, status) = (&schedule.spec, schedule.status);
         let told = status.known();
         let told = &told.status;
-        let is_of_now = told.observed_generation == Some(i64::from(schedule.generation))
-            && told.scheduled_replicas == spec.said(self.asks(spec));
+        let is_of_now = !schedule.is_edited() && told.scheduled_replicas == spec.said(self.asks(spec));
         if schedule.is_deleting || !is_of_now {
             return false;
         }

@@ -7,7 +7,7 @@ mod unowned;
 use kit::explore;
 
 pub use blind::{kept_unread, undated, unread};
-pub use changed::{changed, kept_by_its_time, served_otherwise};
+pub use changed::{changed, served_otherwise};
 pub use unowned::{unowned, unowned_and_kept, unowned_behind, unowned_on_a_ramp};
 
 use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};
@@ -94,6 +94,15 @@ pub fn kept() -> Slice {
     start.evening = 2;
     start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
     Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-count"])
+}
+
+/// A count that another person writes stands, and the API server says when it was written.
+pub fn kept_by_its_time() -> Slice {
+    let spec = Spec { target: Target::Reference(None), keeps: true, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.evening = 2;
+    start.faults = Faults { counts: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-scale"])
 }
 
 /// A foreign workload.

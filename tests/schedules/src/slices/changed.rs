@@ -14,15 +14,6 @@ const OVER: Reach = ("a contest is over", |_, world| {
         && ["Conflict", "Ready"].map(|about| world.schedules[0].status.says(about, "True")) == [false, true]
 });
 
-/// A count that another person writes stands, and the API server says when it was written.
-pub fn kept_by_its_time() -> Slice {
-    let spec = Spec { target: Target::Reference(None), keeps: true, ..SHOP };
-    let mut start = World::new(&[spec]).with_foreign(5);
-    start.evening = 2;
-    start.faults = Faults { counts: 1, crashes: 1, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-scale"])
-}
-
 /// The image of the Deployment is changed again each time that it is put back, and an edit does not wait for that.
 pub fn changed() -> Slice {
     let mut start = World::new(&[SHOP]);

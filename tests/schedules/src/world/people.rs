@@ -92,7 +92,7 @@ impl World {
             let is_sure = self.workers[eldest].pending.is_none()
                 && is_told_of_all
                 && told.scheduled_replicas == Some(self.asks(&schedule.spec))
-                && told.observed_generation == Some(i64::from(schedule.generation))
+                && !schedule.is_edited()
                 && told.active_window.as_deref() == Some(if self.clock == 1 { "office" } else { "" })
                 && !schedule.status.says("Suspended", "True")
                 && !schedule.status.says("Conflict", "True")
