@@ -101,14 +101,7 @@ pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: Etc
 /// Followers that differ are found by themselves; that they agree says nothing of a leader that was not asked.
 async fn the_leader_is_left_out(cluster: &Cluster) {
     for leader in [0, 2] {
-        let leads = cluster.leader(&[0, 1, 2]).await;
-        if leads != leader {
-            let id = cluster.status(leader).await.header.member_id;
-            cluster.client(leads).move_leader(id).await.unwrap();
-        }
-        cluster
-            .eventually("new leader", async || (cluster.leader(&[0, 1, 2]).await == leader).then_some(()))
-            .await;
+        cluster.hand_over(&[0, 1, 2], leader).await;
         let followers = async || {
             let found = compared_within(cluster, &[0, 1, 2], Reach::Followers).await;
             Some(found).filter(|found| !found.is_unknown())

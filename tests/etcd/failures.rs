@@ -94,11 +94,8 @@ pub async fn growing_and_shrinking_costs_no_acknowledged_write(version: EtcdVers
     for members in [&ALL[..], &ALL[..2]] {
         let (&victim, others) = members.split_last().unwrap();
         writer.speak_with(cluster.hasty_clients(others.iter().copied()));
-        let leader = cluster.leader(members).await;
-        if leader == victim {
-            let heir = cluster.status(others[0]).await.header.member_id;
-            cluster.client(victim).move_leader(heir).await.unwrap();
-            cluster.leader(others).await;
+        if cluster.leader(members).await == victim {
+            cluster.hand_over(members, others[0]).await;
         }
         let (client, id) = (cluster.client(others[0]), cluster.status(victim).await.header.member_id);
         cluster.once_healthy(async || client.remove(id).await).await;

@@ -124,6 +124,25 @@ impl Cluster {
         .await
     }
 
+    /// Has this one of these members lead. The one that leads is asked to hand over, and after an election meanwhile the
+    /// one that leads then.
+    pub async fn hand_over(&self, members: &[usize], heir: usize) {
+        let id = self.status(heir).await.header.member_id;
+        self.eventually("leader of choice", async || {
+            let leads = self.leader(members).await;
+            if leads == heir {
+                return Some(());
+            }
+            match self.client(leads).move_leader(id).await {
+                Err(error) if error.refusal().is_some_and(|refusal| refusal != Refusal::NotLeader) => {
+                    panic!("{error}")
+                }
+                _ => None,
+            }
+        })
+        .await;
+    }
+
     async fn id(&self, member: usize) -> Option<u64> {
         Some(self.client_with(member, short()).status().await.ok()?.header.member_id)
     }

@@ -5,8 +5,9 @@
 //! kept, to be compared with the model alone. What was not explained is made shorter, and left in `target/conformance`:
 //! where the model was wrong, the mended model explains it, and the file moves to `tests/traces/etcd`.
 //!
-//! Guarantees: a sequence that ends before its time, since a member came to lead meanwhile, and an answer that was
-//! asked for again are counted and shown. Where that is the rule, the test fails, for then it compares little.
+//! Guarantees: a sequence that ends before its time, since a member came to lead meanwhile, begins again; how often one
+//! still does not come to its end, and an answer that was asked for again are counted and shown. Where that is the rule,
+//! the test fails, for then it compares little.
 
 mod choose;
 mod run;
@@ -33,6 +34,9 @@ const SEED: u64 = 58;
 const SHRINKING: u64 = 120;
 /// Sequences side by side: members mostly wait.
 const AT_ONCE: usize = 6;
+/// How often a sequence begins that is disturbed each time: where a machine has much other work, members come to lead
+/// without a step that asks for it.
+const BEGINNINGS: usize = 3;
 /// The least share of the steps that is to be explained, in percent.
 const EXPLAINED: usize = 60;
 /// The largest share of the answers that may be asked for again, in percent. Six of 2,927 were, as many on a machine
@@ -83,31 +87,29 @@ fn etcd_answers_as_the_model_allows_for_long() {
 fn sequences(each: u64) {
     let first = seed("CONFORMANCE_SEED", SEED);
     let seeds = (0..each).map(|number| first.wrapping_add(number));
-    side_by_side(seeds.flat_map(|seed| EtcdVersion::ALL.map(|version| chosen(version, seed))));
+    side_by_side(
+        seeds.flat_map(|seed| EtcdVersion::ALL.map(|version| async move || chosen(version, seed).await)),
+    );
 }
 
 /// What chance hardly comes upon.
 fn etcd_answers_as_the_model_allows_where_it_matters() {
     let scripts = scripts::ALL.iter().flat_map(|script| EtcdVersion::ALL.map(|version| (version, script)));
-    side_by_side(scripts.map(async |(version, (name, size, steps))| {
-        follow(version, (*name).to_owned(), (0, *size), steps).await
+    side_by_side(scripts.map(|(version, (name, size, steps))| {
+        async move || follow(version, (*name).to_owned(), (0, *size), steps).await
     }));
 }
 
 /// Runs sequences, keeps what was explained, and makes shorter what was not.
-fn side_by_side(sequences: impl Iterator<Item = impl Future<Output = Course>>) {
+fn side_by_side(sequences: impl Iterator<Item = impl AsyncFn() -> Course>) {
     let courses: Vec<_> = crate::runtime().block_on(async {
-        let sequences = sequences.map(async |course| {
-            let course = course.await;
-            course.show();
-            course.kept().await
-        });
+        let sequences = sequences.map(async |run| undisturbed(run).await.kept().await);
         stream::iter(sequences).buffer_unordered(AT_ONCE).collect().await
     });
     let failures: Vec<_> = courses.iter().filter_map(Course::failure).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     let tally = Tally::of(&courses);
-    let disturbed = courses.iter().filter(|course| matches!(course.end, Some(End::Disturbed))).count();
+    let disturbed = courses.iter().filter(|course| course.is_disturbed()).count();
     println!(
         "{} of {} steps explained, {disturbed} of {} sequences disturbed, {} of {} answers asked for again",
         tally.explained,
@@ -117,6 +119,20 @@ fn side_by_side(sequences: impl Iterator<Item = impl Future<Output = Course>>) {
         tally.answered,
     );
     assert_eq!(tally.judge(), Ok(()));
+}
+
+/// Runs a sequence until it comes to an end that is its own, or has begun so often.
+async fn undisturbed(run: impl AsyncFn() -> Course) -> Course {
+    let mut course = run().await;
+    course.show();
+    for _ in 1..BEGINNINGS {
+        if !course.is_disturbed() {
+            break;
+        }
+        course = run().await;
+        course.show();
+    }
+    course
 }
 
 /// How much of what was drawn has been compared with the model.
@@ -174,6 +190,10 @@ impl Course {
     /// How many of its steps the model explains. The look at its beginning is none of them, nor is what it ended with.
     fn explained(&self) -> usize {
         self.trace.lines.len() - 1 - usize::from(matches!(self.end, Some(End::Unexplained(_))))
+    }
+
+    const fn is_disturbed(&self) -> bool {
+        matches!(self.end, Some(End::Disturbed))
     }
 
     fn title(&self) -> String {
