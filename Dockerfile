@@ -19,7 +19,7 @@ EXPOSE 9443 8080
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="gatehouse"
-LABEL org.opencontainers.image.description="Admission and conversion webhooks and an operator for EtcdCluster and TDSet objects"
+LABEL org.opencontainers.image.description="Operator and webhooks for EtcdCluster, TDSet and DatabaseMigration"
 LABEL org.opencontainers.image.licenses="Apache-2.0"
 LABEL org.opencontainers.image.version="${VERSION}"
 LABEL org.opencontainers.image.revision="${REVISION}"

@@ -26,7 +26,7 @@ on_a_node() {
     build_tests
 }
 
-# The image and the way of deploying as they ship: the full drain, both ways, what the hand-in leaves out, and the image
+# The image and the way of deploying as they ship: the full drain, both ways, what `.ci/run` leaves out, and the image
 # of the Dockerfile.
 part_release() {
     command -v buildah >/dev/null ||
@@ -57,7 +57,7 @@ part_long-2() {
 # The same deaths with the release profile.
 part_kill() { make --no-print-directory kill; }
 
-# As many TDSets as a hand-in cannot wait for, beside all else of the API tier.
+# As many TDSets as `.ci/run` cannot wait for, beside all else of the API tier.
 part_api() {
     tools/build.sh all
     build_tests

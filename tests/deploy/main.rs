@@ -12,6 +12,7 @@
 )]
 
 mod command_line;
+mod docs;
 mod monitoring;
 mod other_tools;
 mod rights;

@@ -8,7 +8,7 @@
 //! | nothing is said | all tests but those that are passed by; those are listed as ignored |
 //! | `SLICE=n` | the slice of that number, counted on from the first after the last |
 //! | `WITH_SLICE=n` | all tests but those that are passed by, and that slice |
-//! | `NIGHTLY_PART=release` | all that a hand-in runs, and what is passed by of both ways of deploying |
+//! | `NIGHTLY_PART=release` | all that `.ci/run` runs, and what is passed by of both ways of deploying |
 //! | `NIGHTLY_PART=long-1`, `long-2` | that part of what is passed by |
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ enum Part {
 /// The longest slice, in seconds of tests one after the other.
 const SLICE: u64 = 200;
 
-/// How long a test of a hand-in may take.
+/// How long a test of `.ci/run` may take.
 const LIMIT: Duration = Duration::from_mins(15);
 
 /// By title, with the seconds that each takes on two cores without another beside it.

@@ -37,7 +37,7 @@ macro_rules! targets {
     )+};
 }
 
-// Each with the cases that a hand-in tries.
+// Each with the cases that `.ci/run` tries.
 targets! {
     admission, 1000: reviews::admission;
     annotations, 1000: lens::forged;

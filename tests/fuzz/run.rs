@@ -25,7 +25,7 @@ use crate::corpus::{self, Input};
 pub struct Target {
     /// Its name, which is that of its folder in the corpus.
     pub name: &'static str,
-    /// The cases that each hand-in tries.
+    /// The cases that `.ci/run` tries.
     pub cases: u64,
     /// Makes an input; the corpus is there to be changed a little.
     pub make: fn(&mut Random, &[Input]) -> Vec<u8>,
