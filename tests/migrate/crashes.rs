@@ -128,9 +128,10 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
 
 /// The points at which a run is killed, in the order in which it comes to them; the answer to the doubt that it leaves;
 /// and how many scripts are left to the next run.
-const POINTS: [(&str, Option<&str>, u64); 5] = [
+const POINTS: [(&str, Option<&str>, u64); 6] = [
     ("migrate.commit.before", None, 3),
     ("migrate.commit.after", None, 2),
+    ("migrate.row.written", None, 2),
     ("migrate.statement.before", Some("retry"), 2),
     ("migrate.statement.after", Some("applied"), 1),
     ("migrate.report.before", None, 0),

@@ -21,6 +21,7 @@ mod objects;
 mod postgres;
 mod redaction;
 mod reports;
+mod resumed;
 mod reverting;
 mod searched;
 mod sessions;
@@ -116,6 +117,7 @@ fn all() -> Vec<Named> {
         a_run_whose_series_was_taken_over_commits_nothing_more,
         two_pods_of_one_run_apply_each_script_once,
     ];
+    let resumed = tests![resumed: a_baseline_counts_whole_or_not_at_all];
     let reverting = tests![reverting:
         what_this_object_applied_is_taken_back,
         a_failed_run_is_taken_back_where_that_is_asked_for,
@@ -143,6 +145,7 @@ fn all() -> Vec<Named> {
         &crashes,
         &fenced,
         &on_postgres(),
+        &resumed,
         &reverting,
         &redaction,
         &reports,
@@ -207,13 +210,19 @@ fn other_engines() -> Vec<Named> {
         what_commits_by_itself_runs_statement_by_statement,
         values_are_not_shown,
     ];
+    let resumed = on_server![resumed:
+        what_is_left_of_a_script_goes_on_where_it_stood,
+        a_down_script_goes_on_behind_what_has_run_of_it,
+        what_is_half_taken_back_is_taken_back_before_it_runs_again,
+        a_down_script_in_doubt_goes_on_as_the_answer_says,
+    ];
     let sessions = on_server![sessions:
         a_script_that_no_other_session_follows_is_applied,
         nothing_is_taken_back_for_want_of_a_session,
         no_script_runs_where_the_lock_was_not_passed_on,
         nothing_is_taken_back_without_the_lock,
     ];
-    let both: Vec<(&str, OnServer)> = scripts.into_iter().chain(sessions).collect();
+    let both: Vec<(&str, OnServer)> = scripts.into_iter().chain(resumed).chain(sessions).collect();
     let mariadb: Vec<Named> =
         both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
     let on_mysql: Vec<Named> =
@@ -229,6 +238,7 @@ fn other_engines() -> Vec<Named> {
         a_rehearsal_says_how_its_script_failed,
         a_run_at_work_is_not_in_doubt,
         what_only_reads_makes_no_file,
+        a_reader_at_the_commit_keeps_the_script_out_until_it_ends,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
     [&mariadb[..], &on_mysql, &[encrypted], &sqlite].concat()

@@ -197,3 +197,24 @@ pub fn what_only_reads_makes_no_file(_: &Servers) {
     bed.assignment["mode"] = json!("Apply");
     assert_eq!(bed.run("apply").1["appliedNow"], 1);
 }
+
+pub fn a_reader_at_the_commit_keeps_the_script_out_until_it_ends(_: &Servers) {
+    use sqlx::ConnectOptions as _;
+
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE a (b)");
+    assert_eq!(bed.run("r1").0, Some(0));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(bed.folder.path().join("base.db"));
+    let mut reader = runtime.block_on(options.connect()).unwrap();
+    runtime.block_on(sqlx::raw_sql("BEGIN; SELECT * FROM a").execute(&mut reader)).unwrap();
+    bed.script("2", "INSERT INTO a VALUES (1)");
+    // Longer than a connection waits by itself: there is a second try.
+    bed.assignment["lockWait"] = json!("7s");
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["lastError"]["class"]), (Some(10), &json!("LockTimeout")), "{result}");
+    assert_eq!((&result["appliedCount"], bed.count("a")), (&json!(1), Some(0)), "{result}");
+    runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut reader)).unwrap();
+    assert_eq!(bed.run("r3").0, Some(0));
+    assert_eq!(bed.count("a"), Some(1));
+}

@@ -228,7 +228,7 @@ fn actions(
         Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => {}
         Situation::Start(start) | Situation::Verifies(_, Verification::Starts(start)) => {
             let Start { planned, texts, .. } = &**start;
-            if !held && planned.purpose != Purpose::Verify {
+            if !held && (planned.purpose != Purpose::Verify || holds(spec, status)) {
                 actions.push(Action::Hold);
             }
             let name = planned.name(spec);
@@ -240,9 +240,13 @@ fn actions(
         }
         Situation::Leaves => actions.push(Action::Release),
         Situation::Invalid | Situation::Waits(..) | Situation::Stalled(_) | Situation::Done(_) => {
-            // Nothing is to be waited for at a deletion, so that gatehouse may be gone by then.
-            if held && !spec.is_deleting() && !holds(spec, status) {
-                actions.push(Action::Release);
+            // Where a deletion has nothing to do, gatehouse may be gone by then.
+            match (held, holds(spec, status)) {
+                _ if spec.is_deleting() => {}
+                (true, false) => actions.push(Action::Release),
+                // The policy was changed after all was applied.
+                (false, true) => actions.push(Action::Hold),
+                _ => {}
             }
         }
     }

@@ -110,7 +110,13 @@ impl Cluster {
     fn carry_out(&mut self, action: &Action) {
         match action {
             Action::Hold => self.object.metadata.finalizers = Some(vec![FINALIZER.to_owned()]),
-            Action::Release => self.object.metadata.finalizers = None,
+            Action::Release => {
+                let at_work =
+                    |run: &&Run| run.purpose != Purpose::Verify && run.state == RunState::Active(None);
+                let run = self.observed.runs.iter().find(at_work);
+                assert!(run.is_none(), "the object may go beside its run: {run:?}");
+                self.object.metadata.finalizers = None;
+            }
             Action::CreateSnapshot(manifest) => {
                 let name = manifest.place.name.clone();
                 let annotations = &manifest.object["metadata"]["annotations"];

@@ -62,6 +62,11 @@ impl<'a> Task<'a> {
         &self.loaded.script.id
     }
 
+    /// What was begun statement by statement goes on so, also where what is left of it could run in a transaction.
+    const fn way(&self) -> Way {
+        if self.from > 1 { Way::Statements } else { self.text.way }
+    }
+
     fn entry(&self, state: State) -> Entry<'a> {
         let kind = match self.script().kind {
             _ if self.is_down && state == State::Running => DOWN,
@@ -104,7 +109,7 @@ impl Carrier<'_> {
         let (mut task, mut pause) = (task, PAUSE);
         loop {
             self.begin_session(task).await?;
-            let tried = match task.text.way {
+            let tried = match task.way() {
                 Way::Transaction => self.in_transaction(task, begun).await.map_err(End::from),
                 Way::Check => self.check(task, begun).await.map_err(End::from),
                 Way::Statements => self.by_statements(&mut task, begun).await,
@@ -148,7 +153,7 @@ impl Carrier<'_> {
 
     /// Notes in the history that a transaction failed, where it can.
     async fn note(&mut self, task: Task<'_>, failure: &Failure) {
-        if task.text.way == Way::Statements || task.is_down || failure.is_unanswered {
+        if task.way() == Way::Statements || task.is_down || failure.is_unanswered {
             return;
         }
         let statement = failure.statement.unwrap_or(1);
@@ -297,7 +302,10 @@ impl Carrier<'_> {
         failure: &Failure,
     ) -> Result<(), End> {
         let sql_state = failure.sql_state.as_deref();
-        let entry = Entry { statement, done, sql_state, ..task.entry(task.failed()) };
+        let entry = task.entry(task.failed());
+        // By its kind, the rest of a down script is known as what there is to do.
+        let kind = if task.is_down && done.is_some() { DOWN } else { entry.kind };
+        let entry = Entry { kind, statement, done, sql_state, ..entry };
         let written = self.log.write_alone(self.connection, &entry).await;
         written.map_err(|failure| in_doubt(task, statement, failure))
     }
@@ -318,7 +326,7 @@ impl Carrier<'_> {
     pub(super) async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
         let limit = task.script().timeouts.lock();
         let sql = match self.engine() {
-            Engine::PostgreSQL if task.text.way != Way::Statements => return Ok(()),
+            Engine::PostgreSQL if task.way() != Way::Statements => return Ok(()),
             Engine::PostgreSQL => {
                 // What is done concurrently consists of waits for others, which the lock timeout would end.
                 let statements = task.text.statements.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::super::assignment::{Assignment, OutOfOrder, Resolution};
 use super::super::result::{Blocked, BlockedReason, InDoubt, Plan};
 use super::history::{Row, State};
-use super::scripts::{Loaded, Way};
+use super::scripts::{Loaded, Text, Way};
 
 /// What the history has as the kind of a script while its down script is at work.
 pub const DOWN: &str = "Down";
@@ -44,11 +44,24 @@ pub struct Work {
     /// Ids that count as applied from now on.
     pub baseline: Vec<String>,
     /// The script that was in doubt, and what it is now.
-    pub settled: Option<(String, State)>,
+    pub settled: Option<Settled>,
     /// What is to run.
     pub pending: Vec<Pending>,
     /// What a reader of the plan should know.
     pub warnings: Vec<String>,
+}
+
+/// What became of a script that was in doubt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The script.
+    pub id: String,
+    /// What it is now.
+    pub state: State,
+    /// The statement that it stands at.
+    pub statement: u32,
+    /// The checksum of its down script before that statement, where some of it has run and some has not.
+    pub done: Option<String>,
 }
 
 /// A script that is to run.
@@ -58,6 +71,8 @@ pub struct Pending {
     pub index: usize,
     /// The statement to begin with, from 1 on.
     pub from: u32,
+    /// Some of its down script has run: the rest runs first.
+    pub is_half_taken_back: bool,
 }
 
 /// What there is to do.
@@ -82,12 +97,17 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
             continue;
         }
         let Some(row) = rows_by_id.get(id.as_str()) else {
-            work.pending.push(Pending { index, from: 1 });
+            work.pending.push(Pending { index, from: 1, is_half_taken_back: false });
             continue;
         };
         match judged(assignment, loaded, row, &mut work) {
             Ok(Standing::Applied) => last_applied = Some(id),
-            Ok(Standing::Pending(from)) => work.pending.push(Pending { index, from }),
+            Ok(Standing::Pending(from)) => {
+                work.pending.push(Pending { index, from, is_half_taken_back: false });
+            }
+            Ok(Standing::HalfTakenBack) => {
+                work.pending.push(Pending { index, from: 1, is_half_taken_back: true });
+            }
             Err(Stop::Blocked(blocked)) => return Decision::Blocked(blocked),
             Err(Stop::InDoubt(in_doubt)) => return Decision::InDoubt(in_doubt),
         }
@@ -117,6 +137,7 @@ fn is_alive(row: &Row, around: &Surroundings) -> bool {
 enum Standing {
     Applied,
     Pending(u32),
+    HalfTakenBack,
 }
 
 /// Why nothing runs.
@@ -125,9 +146,19 @@ enum Stop {
     InDoubt(InDoubt),
 }
 
+impl From<Box<Blocked>> for Stop {
+    fn from(blocked: Box<Blocked>) -> Self {
+        Self::Blocked(blocked)
+    }
+}
+
 fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
     let id = &row.id;
     match row.state {
+        State::Applied if is_half_taken_back(row) => {
+            resumed_down(loaded, row)?;
+            Ok(Standing::HalfTakenBack)
+        }
         State::Applied | State::Baseline => {
             let found = &loaded.up.checksum;
             if row.checksum == *found {
@@ -140,8 +171,8 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
             Err(Stop::Blocked(Box::new(edited(id, &row.checksum, found))))
         }
         State::Reverted => Ok(Standing::Pending(1)),
-        State::Failed => resumed(loaded, row, row.statement).map(Standing::Pending),
-        State::Running if row.kind == DOWN => taken_back(assignment, row, work),
+        State::Failed => Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?)),
+        State::Running if row.kind == DOWN => taken_back(assignment, loaded, row, work),
         State::Running => match answer(assignment, row) {
             Some(Resolution::Applied) => {
                 let next = row.statement.saturating_add(1);
@@ -150,16 +181,18 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
                     if row.checksum != loaded.up.checksum {
                         return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
                     }
-                    work.settled = Some((id.clone(), State::Applied));
+                    let statement = row.statement;
+                    work.settled =
+                        Some(Settled { id: id.clone(), state: State::Applied, statement, done: None });
                     return Ok(Standing::Applied);
                 }
-                resumed(loaded, row, row.statement)?;
+                resumed(&loaded.up, row, row.statement)?;
                 if row.checksum != loaded.up.checksum {
                     return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
                 }
                 Ok(Standing::Pending(next))
             }
-            Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
+            Some(Resolution::Retry) => Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?)),
             None if loaded.script.idempotent => Ok(Standing::Pending(1)),
             None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
         },
@@ -178,30 +211,76 @@ fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     (!is_since).then_some(resolve.resolution)
 }
 
-/// How a script stands whose down script was at work.
-fn taken_back(assignment: &Assignment, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
-    let id = &row.id;
-    let (state, standing) = match answer(assignment, row) {
-        Some(Resolution::Applied) => (State::Reverted, Standing::Pending(1)),
-        Some(Resolution::Retry) => (State::Applied, Standing::Applied),
-        None => return Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
-    };
-    work.settled = Some((id.clone(), state));
-    Ok(standing)
+/// Whether some of the down script has run, and some has not.
+#[must_use]
+pub fn is_half_taken_back(row: &Row) -> bool {
+    row.state == State::Applied && row.kind == DOWN && row.done.is_some()
 }
 
-/// The statement to go on with: what was done before it must be what the script still says.
-fn resumed(loaded: &Loaded, row: &Row, from: u32) -> Result<u32, Stop> {
-    if loaded.up.way != Way::Statements || from <= 1 {
-        return Ok(1);
+/// How a script stands whose down script was at work.
+fn taken_back(
+    assignment: &Assignment,
+    loaded: &Loaded,
+    row: &Row,
+    work: &mut Work,
+) -> Result<Standing, Stop> {
+    let id = row.id.clone();
+    let next = match answer(assignment, row) {
+        Some(Resolution::Applied) => row.statement.saturating_add(1),
+        Some(Resolution::Retry) => row.statement,
+        None => return Err(Stop::InDoubt(InDoubt { id, statement: row.statement })),
+    };
+    if next == 1 {
+        work.settled = Some(Settled { id, state: State::Applied, statement: 1, done: None });
+        return Ok(Standing::Applied);
     }
-    let expected = row.done.clone().unwrap_or_default();
-    let found = loaded.up.done_before(from).unwrap_or_default();
+    let down = resumed_down(loaded, row)?;
+    let count = down.statements.as_ref().map_or(1, Vec::len);
+    if usize::try_from(next).is_ok_and(|next| next > count) {
+        work.settled = Some(Settled { id, state: State::Reverted, statement: row.statement, done: None });
+        return Ok(Standing::Pending(1));
+    }
+    let done = down.done_before(next);
+    work.settled = Some(Settled { id, state: State::Applied, statement: next, done });
+    Ok(Standing::HalfTakenBack)
+}
+
+/// The down script, of which nothing that has run was edited.
+fn resumed_down<'a>(loaded: &'a Loaded, row: &Row) -> Result<&'a Text, Box<Blocked>> {
+    let down = loaded.down.as_ref().ok_or_else(|| Box::new(without_down(&row.id)))?;
+    resumed(down, row, row.statement)?;
+    Ok(down)
+}
+
+/// A script is to be taken back that cannot be.
+#[must_use]
+pub fn without_down(id: &str) -> Blocked {
+    Blocked {
+        reason: BlockedReason::NoDownScript,
+        id: Some(id.to_owned()),
+        expected: None,
+        found: None,
+        message: format!("script {id} cannot be taken back: it has no down script"),
+    }
+}
+
+/// The statement at which the down script of an applied script begins.
+pub fn begin_down(down: &Text, row: &Row) -> Result<u32, Box<Blocked>> {
+    if is_half_taken_back(row) { resumed(down, row, row.statement) } else { Ok(1) }
+}
+
+/// The statement to go on with: what was done before it must be what the text still says, in whatever way the rest could
+/// run. What ran in a transaction and failed has done nothing, and neither has a check.
+fn resumed(text: &Text, row: &Row, from: u32) -> Result<u32, Box<Blocked>> {
+    let Some(expected) = row.done.clone().filter(|_| from > 1 && text.way != Way::Check) else {
+        return Ok(1);
+    };
+    let found = text.done_before(from).unwrap_or_default();
     if expected == found {
         return Ok(from);
     }
     let id = &row.id;
-    Err(Stop::Blocked(Box::new(Blocked {
+    Err(Box::new(Blocked {
         reason: BlockedReason::ChecksumMismatch,
         id: Some(id.clone()),
         message: format!(
@@ -210,7 +289,7 @@ fn resumed(loaded: &Loaded, row: &Row, from: u32) -> Result<u32, Stop> {
         ),
         expected: Some(expected),
         found: Some(found),
-    })))
+    }))
 }
 
 /// A script is not what was applied.

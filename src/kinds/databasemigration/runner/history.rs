@@ -14,6 +14,7 @@ use super::super::assignment::{Engine, History};
 use super::super::result::{Applied, Class};
 use super::connection::{Connection, Value};
 use super::failure::Failure;
+use crate::runtime::fail_point;
 
 pub(super) use tables::Tables;
 
@@ -224,7 +225,16 @@ impl Log {
         done: Result<T, Failure>,
     ) -> Result<T, Failure> {
         match done {
-            Ok(done) => connection.control("COMMIT").await.map(|()| done),
+            Ok(done) => match connection.control("COMMIT").await {
+                Ok(()) => Ok(done),
+                Err(failure) => {
+                    // SQLite leaves a transaction open whose commit met a reader.
+                    if connection.engine() == Engine::SQLite {
+                        let _rolled_back = connection.control("ROLLBACK").await;
+                    }
+                    Err(failure)
+                }
+            },
             Err(failure) => {
                 // A connection that broke off has nothing to roll back.
                 let _rolled_back = connection.control("ROLLBACK").await;
@@ -282,12 +292,27 @@ impl Log {
         connection: &mut Connection,
         entry: &Entry<'_>,
     ) -> Result<(), Failure> {
+        self.write_together(connection, std::slice::from_ref(entry)).await
+    }
+
+    /// Writes rows in one transaction: all of them, or none.
+    pub(super) async fn write_together(
+        &self,
+        connection: &mut Connection,
+        entries: &[Entry<'_>],
+    ) -> Result<(), Failure> {
         self.begin(connection, None).await?;
-        let written = match self.fence(connection).await {
-            Ok(()) => self.write(connection, entry).await,
-            Err(failure) => Err(failure),
-        };
+        let written = self.write_fenced(connection, entries).await;
         self.end(connection, written).await
+    }
+
+    async fn write_fenced(&self, connection: &mut Connection, entries: &[Entry<'_>]) -> Result<(), Failure> {
+        self.fence(connection).await?;
+        for entry in entries {
+            self.write(connection, entry).await?;
+            fail_point::reached("migrate.row.written");
+        }
+        Ok(())
     }
 }
 

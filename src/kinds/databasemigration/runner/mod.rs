@@ -39,7 +39,7 @@ use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, 
 use crate::runtime::fail_point;
 use carry::{Carrier, Task};
 use connection::Connection;
-use decision::{Decision, Work, decide, plan};
+use decision::{Decision, Settled, Work, decide, plan};
 use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
@@ -249,6 +249,9 @@ impl Course<'_> {
         for ((pending, number), position) in work.pending.iter().zip(1..).zip(first..) {
             let loaded = &self.scripts[pending.index];
             self.progress.tell(Step::Begun { id: &loaded.script.id, number, of });
+            if pending.is_half_taken_back {
+                self.take_back_the_rest(loaded).await?;
+            }
             let task = Task { loaded, text: &loaded.up, is_down: false, from: pending.from, position };
             if let Err(end) = self.carrier().carry(task).await {
                 self.revert_this_run(&done, &end).await;
@@ -276,8 +279,8 @@ impl Course<'_> {
     async fn settle(&mut self, work: &Work, rows: &[Row]) -> Result<(), End> {
         let loaded = |id: &str| self.scripts.iter().find(|loaded| loaded.script.id == id);
         let row = |id: &str| rows.iter().find(|row| row.id == id);
-        if let Some((id, state)) = &work.settled {
-            if let (Some(loaded), State::Applied) = (loaded(id), state) {
+        if let Some(Settled { id, state, statement, done }) = &work.settled {
+            if let (Some(loaded), State::Applied, None) = (loaded(id), state, done) {
                 let invalid = inspect::invalid_indexes(&mut self.connection).await?;
                 let left = inspect::left_by(&loaded.up.all, &invalid, invalid.clone());
                 if !left.is_empty() {
@@ -290,33 +293,36 @@ impl Course<'_> {
                 }
             }
             if let Some(row) = row(id) {
-                let kind = if row.kind == decision::DOWN { "Schema" } else { &row.kind };
-                self.write(&entry(row, kind, *state, &row.checksum)).await?;
+                let kind = match (&*row.kind, done) {
+                    (decision::DOWN, None) => "Schema",
+                    (kind, _) => kind,
+                };
+                let done = done.as_deref();
+                let entry = Entry { statement: *statement, done, ..entry(row, kind, *state, &row.checksum) };
+                self.write(&entry).await?;
             }
         }
         for (id, checksum) in &work.repairs {
             self.log.accept(&mut self.connection, id, checksum).await?;
         }
-        let mut position = next_position(rows);
-        for id in &work.baseline {
-            if let Some(loaded) = loaded(id) {
-                let checksum = &loaded.up.checksum;
-                let state = State::Baseline;
-                let kind = "Schema";
-                let entry = Entry {
-                    id,
-                    position,
-                    kind,
-                    checksum,
-                    state,
-                    statement: 1,
-                    done: None,
-                    duration_ms: None,
-                    sql_state: None,
-                };
-                self.write(&entry).await?;
-                position += 1;
-            }
+        let counted = work.baseline.iter().filter_map(|id| loaded(id));
+        let baseline: Vec<_> = counted
+            .zip(next_position(rows)..)
+            .map(|(loaded, position)| Entry {
+                id: &loaded.script.id,
+                position,
+                kind: "Schema",
+                checksum: &loaded.up.checksum,
+                state: State::Baseline,
+                statement: 1,
+                done: None,
+                duration_ms: None,
+                sql_state: None,
+            })
+            .collect();
+        // With some of its rows alone, the history would have the rest run.
+        if !baseline.is_empty() {
+            self.log.write_together(&mut self.connection, &baseline).await?;
         }
         Ok(())
     }

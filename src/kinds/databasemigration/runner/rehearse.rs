@@ -19,6 +19,9 @@ impl Course<'_> {
     pub(super) async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
         let (work, _) = self.planned_after_others(patience).await?;
         let pending: Vec<_> = work.pending.iter().map(|one| &self.scripts[one.index]).collect();
+        if let Some(one) = work.pending.iter().find(|one| one.from > 1 || one.is_half_taken_back) {
+            return Err(unfit(&self.scripts[one.index], "some of it has run, and not all"));
+        }
         let engine = self.connection.engine();
         let is_postgres = engine == Engine::PostgreSQL;
         for loaded in &pending {

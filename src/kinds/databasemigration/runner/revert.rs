@@ -1,14 +1,15 @@
 //! Rolls applied scripts back by their down scripts, the latest first.
 //!
 //! Guarantees: a script is taken back only where all that are to be taken back have a down script; of other
-//! DatabaseMigrations and of the baseline nothing is.
+//! DatabaseMigrations and of the baseline nothing is. Of a down script that was cut off, what has run does not run again.
 
 use super::super::assignment::{OnFailure, ScriptKind};
-use super::super::result::{Blocked, BlockedReason, Class, Outcome};
+use super::super::result::{Class, Outcome};
 use super::carry::Task;
+use super::decision::{begin_down, without_down};
 use super::history::{Row, State};
 use super::lock::Patience;
-use super::scripts::Loaded;
+use super::scripts::{Loaded, Text};
 use super::{Course, End, Failure, Step, entry, inspect};
 
 impl Course<'_> {
@@ -76,14 +77,7 @@ impl Course<'_> {
     async fn take_back(&mut self, loaded: &Loaded, row: &Row) -> Result<(), End> {
         let id = &row.id;
         match &loaded.down {
-            Some(down) => {
-                let task = Task { loaded, text: down, is_down: true, from: 1, position: row.position };
-                let taken = self.carrier().carry(task).await;
-                if let Err(End::Failed(failure) | End::NoSession(failure)) = &taken {
-                    tracing::warn!(script = id, failure = failure.message, "failed to take a script back");
-                }
-                taken?;
-            }
+            Some(down) => self.run_down(loaded, down, row).await?,
             None if loaded.script.kind == ScriptKind::Check => {
                 self.write(&entry(row, &row.kind, State::Reverted, &row.checksum)).await?;
             }
@@ -92,14 +86,24 @@ impl Course<'_> {
         self.result.reverted.push(id.clone());
         Ok(())
     }
-}
 
-fn without_down(id: &str) -> Blocked {
-    Blocked {
-        reason: BlockedReason::NoDownScript,
-        id: Some(id.to_owned()),
-        expected: None,
-        found: None,
-        message: format!("script {id} cannot be taken back: it has no down script"),
+    async fn run_down(&mut self, loaded: &Loaded, down: &Text, row: &Row) -> Result<(), End> {
+        let from = begin_down(down, row).map_err(End::Blocked)?;
+        let task = Task { loaded, text: down, is_down: true, from, position: row.position };
+        let taken = self.carrier().carry(task).await;
+        if let Err(End::Failed(failure) | End::NoSession(failure)) = &taken {
+            tracing::warn!(script = row.id, failure = failure.message, "failed to take a script back");
+        }
+        taken
+    }
+
+    /// Runs the rest of the down script of a script that is to run again.
+    pub(super) async fn take_back_the_rest(&mut self, loaded: &Loaded) -> Result<(), End> {
+        let rows = self.log.read(&mut self.connection).await?;
+        let row = rows.iter().find(|row| row.id == loaded.script.id);
+        match row.zip(loaded.down.as_ref()) {
+            Some((row, down)) => self.run_down(loaded, down, row).await,
+            None => Ok(()),
+        }
     }
 }

@@ -57,6 +57,18 @@ pub fn applied(change: &Value) -> Cluster {
 const DELETED: &str = "2026-11-24T12:00:00Z";
 
 #[test]
+fn what_is_to_be_taken_back_is_waited_for_although_that_was_said_late() {
+    let mut cluster = applied(&json!({"deletionPolicy": "Retain"}));
+    assert!(!finalizer::is_on(&cluster.object.metadata, FINALIZER));
+    cluster.edit(&json!({"spec": {"deletionPolicy": "Revert"}}));
+    cluster.settle();
+    assert!(finalizer::is_on(&cluster.object.metadata, FINALIZER));
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+}
+
+#[test]
 fn nothing_is_rolled_back_by_scripts_without_approval() {
     let mut cluster = applied(&json!({"approval": {"required": true}}));
     let edited = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP ALL".to_vec())];

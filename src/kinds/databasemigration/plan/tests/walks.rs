@@ -324,7 +324,7 @@ fn planted_faults_are_found() {
             plan.actions.retain(|action| !matches!(action, Action::Hold));
             plan
         }),
-        ("a run is started beside another one", |spec, observed| {
+        ("a run that is under way is not seen", |spec, observed| {
             let mut blind = observed.clone();
             blind.runs.retain(|run| run.state != RunState::Active(None));
             plan(spec, &blind)

@@ -28,7 +28,7 @@ fn loaded(assignment: &Assignment) -> Vec<Loaded> {
         let text = text_of(&script.id);
         let statements = split(assignment.database.engine, &text).ok();
         let up = Text { checksum: checksum(text.as_bytes()), all: text, statements, way: Way::Statements };
-        Loaded { script: script.clone(), up, down: None }
+        Loaded { script: script.clone(), down: Some(up.clone()), up }
     };
     assignment.scripts.iter().map(load).collect()
 }
@@ -131,7 +131,7 @@ fn a_script_whose_end_is_not_known_waits_for_a_word() {
     assert_eq!(pending(&of(&retry, &running))[0], (0, 2), "it goes on with the statement in doubt");
     let applied = json!({ "resolve": { "id": "1", "as": "applied" } });
     let Decision::Work(work) = of(&applied, &running) else { panic!("it is settled") };
-    assert_eq!((work.settled, work.pending[0].index), (Some(("1".to_owned(), State::Applied)), 1));
+    assert_eq!((work.settled, work.pending[0].index), (Some(settled(State::Applied, 2, None)), 1));
     assert_eq!(pending(&of(&applied, &[row("1", State::Running, 1)]))[0], (0, 2), "the rest still runs");
     let other = json!({ "resolve": { "id": "2", "as": "applied" } });
     assert!(matches!(of(&other, &running), Decision::InDoubt(_)), "a word about another one");
@@ -157,16 +157,45 @@ fn a_word_is_about_what_a_run_before_has_left() {
     }
 }
 
+/// As a doubt about the first script is settled.
+fn settled(state: State, statement: u32, done: Option<String>) -> Settled {
+    Settled { id: "1".to_owned(), state, statement, done }
+}
+
 #[test]
 fn a_down_script_in_doubt_is_settled_the_other_way() {
-    let running = [Row { kind: DOWN.to_owned(), ..row("1", State::Running, 1) }];
-    assert!(matches!(of(&json!({}), &running), Decision::InDoubt(_)));
-    for (word, state, first) in [("applied", State::Reverted, 0), ("retry", State::Applied, 1)] {
-        let Decision::Work(work) = of(&json!({ "resolve": { "id": "1", "as": word } }), &running) else {
-            panic!("it is settled")
-        };
-        assert_eq!((work.settled, work.pending[0].index), (Some(("1".to_owned(), state)), first));
+    let running = |statement| [Row { kind: DOWN.to_owned(), ..row("1", State::Running, statement) }];
+    let done = row("1", State::Running, 2).done;
+    for statement in [1, 2] {
+        assert!(matches!(of(&json!({}), &running(statement)), Decision::InDoubt(_)));
     }
+    for (statement, word, expected, (first, is_half)) in [
+        (1, "retry", settled(State::Applied, 1, None), (1, false)),
+        (1, "applied", settled(State::Applied, 2, done.clone()), (0, true)),
+        (2, "retry", settled(State::Applied, 2, done), (0, true)),
+        (2, "applied", settled(State::Reverted, 2, None), (0, false)),
+    ] {
+        let told = json!({ "resolve": { "id": "1", "as": word } });
+        let Decision::Work(work) = of(&told, &running(statement)) else { panic!("it is settled") };
+        assert_eq!(work.settled, Some(expected), "{statement} {word}");
+        let begun = &work.pending[0];
+        assert_eq!(
+            (begun.index, begun.from, begun.is_half_taken_back),
+            (first, 1, is_half),
+            "{statement} {word}"
+        );
+    }
+}
+
+#[test]
+fn what_has_run_of_a_down_script_may_not_be_edited() {
+    let half = |done| [Row { kind: DOWN.to_owned(), done, ..row("1", State::Applied, 2) }];
+    let Decision::Work(work) = of(&json!({}), &half(row("1", State::Applied, 2).done)) else {
+        panic!("the rest of it is to run")
+    };
+    assert!(work.pending[0].is_half_taken_back);
+    let edited = of(&json!({}), &half(Some(checksum(b"another statement"))));
+    assert_eq!(reason(&edited), (BlockedReason::ChecksumMismatch, "1"));
 }
 
 #[test]
