@@ -247,8 +247,11 @@ pub async fn others_serve(
     serve_without(execution, &membership, member, quorum(membership.voters().count())).await
 }
 
-/// Whether the member list can still not be read from a majority.
+/// Whether the member list can still not be read from a majority, although members can be asked.
 pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
+    if !execution.observation().certificates.is_usable() {
+        return Err(Failure::moved("without the client's certificate no member can be asked"));
+    }
     let clients = execution
         .observation()
         .pods

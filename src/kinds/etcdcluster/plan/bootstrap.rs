@@ -11,7 +11,7 @@ use super::decision::Decision;
 use super::housekeeping;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, OperationKind, Ordinal, Phase, Purpose, Record, Target,
+    ConfigEntry, Fact, OperationKind, Ordinal, Owner, Phase, Purpose, Record, Target,
 };
 
 /// Where the first member lives.
@@ -111,7 +111,7 @@ fn is_stillborn(cluster: &ClusterState) -> bool {
 /// A seed whose data are beyond use, before its cluster was recorded: it begins again.
 fn wipe(cluster: &ClusterState) -> Option<Action> {
     let volume = cluster.seen.volume(SEED).found();
-    if volume.is_some_and(|volume| volume.is_set_aside) {
+    if volume.is_some_and(|volume| volume.is_set_aside || volume.owner != Owner::Ours) {
         return None;
     }
     if let Some(volume) = volume.filter(|volume| !volume.is_deleting && !cluster.desired.is_in_memory) {

@@ -11,7 +11,7 @@ use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, Member, Ordinal, Owner, PodPhase, Purpose, Volume,
+    Cause, ConfigEntry, Fact, Member, Ordinal, Owner, Pod, PodPhase, Purpose, Volume,
 };
 
 /// Writes the entry of every member's pod.
@@ -168,8 +168,22 @@ fn clean(cluster: &ClusterState, ordinal: Ordinal, entry: &ConfigEntry, kept: u3
             keeps_data,
         });
     }
-    let holds = pod.filter(|pod| !pod.is_deleting && !matches!(pod.phase, PodPhase::Pending(_)))?;
+    let holds = pod.filter(|pod| !pod.is_deleting && keeps_claim(pod))?;
     Some(Action::DeletePod { pod: holds.handle.clone(), ordinal, precondition: None })
+}
+
+/// Whether a claim that is being deleted stays because of this pod: Kubernetes keeps it while a pod names it that has a
+/// node. One that has waited for its volume or its image for long has one.
+pub const fn keeps_claim(pod: &Pod) -> bool {
+    match pod.phase {
+        PodPhase::Pending(Some(Cause::Unschedulable)) => false,
+        PodPhase::Pending(_) => pod.startup_age.is_past(),
+        PodPhase::Waiting
+        | PodPhase::Starting
+        | PodPhase::Up
+        | PodPhase::Failing(_)
+        | PodPhase::Terminal(_) => true,
+    }
 }
 
 /// Whether nothing is lost with the claim of a member that a recovery set aside.

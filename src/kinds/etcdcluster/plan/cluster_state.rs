@@ -87,6 +87,11 @@ impl<'a> ClusterState<'a> {
         self.membership().map_or(0, |membership| membership.members.len())
     }
 
+    /// Those of them that are this cluster's own: their URLs are.
+    pub fn own_member_count(&self) -> usize {
+        self.voters().len() + self.learners().len()
+    }
+
     /// Members that vote, with their ordinals; those of foreign URLs are left out.
     pub fn voters(&self) -> Vec<(Ordinal, &'a Member)> {
         self.placed(|member| !member.is_learner)

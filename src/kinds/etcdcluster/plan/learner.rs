@@ -26,7 +26,7 @@ pub fn settle(cluster: &ClusterState) -> Option<Decision> {
 fn is_surplus(cluster: &ClusterState, ordinal: Ordinal) -> bool {
     let desired = usize::try_from(cluster.desired.replicas).unwrap_or(usize::MAX);
     ordinal.0 >= cluster.desired.replicas && cluster.voter_count() >= desired
-        || cluster.member_count() > desired.saturating_add(1)
+        || cluster.own_member_count() > desired.saturating_add(1)
 }
 
 fn remove(

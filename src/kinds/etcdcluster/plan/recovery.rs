@@ -202,6 +202,10 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     if let Some((ordinal, pod)) = running.first() {
         // Once the survivor had the entry to go on alone it may be the remaining quorum.
         let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
+        // Without the client's certificate no member could say that there is a quorum.
+        if precondition.is_some() && !cluster.seen.certificates.is_usable() {
+            return Fence::Incomplete(Vec::new());
+        }
         let delete = cluster.delete_pod(*ordinal, pod, precondition);
         return Fence::Incomplete(Vec::from_iter(delete.filter(|_| !pod.is_deleting)));
     }

@@ -62,6 +62,10 @@ fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
         if !waits || volume.handle.uid != entry.volume {
             return None;
         }
+        // The entry of one that joins names the members, which a list alone has.
+        if entry.purpose == Purpose::Join && cluster.membership().is_none() {
+            return None;
+        }
         let begins = entry.pod.as_ref().map(|_| pod.handle.uid.clone());
         let retold = ConfigEntry { template: pod.template, pod: begins, ..entry.clone() };
         (retold != *entry).then_some((ordinal, retold))

@@ -6,7 +6,7 @@
 
 use super::cluster_state::{ClusterState, fails_on_data};
 use super::decision::Decision;
-use super::{housekeeping, preconditions, replace};
+use super::{cleanup, housekeeping, preconditions, replace};
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
     Fact, Member, OperationKind, Ordinal, Owner, Phase, PodPhase, Role, Target,
@@ -48,7 +48,7 @@ pub fn grow(cluster: &ClusterState) -> Option<Decision> {
     };
     let volume = cluster.seen.volume(ordinal).found();
     // A claim that goes is held by its pod.
-    let holds = !matches!(pod.phase, PodPhase::Pending(_)) && volume.is_some_and(|volume| volume.is_deleting);
+    let holds = cleanup::keeps_claim(pod) && volume.is_some_and(|volume| volume.is_deleting);
     if pod.template != set.template || fails_on_data(pod) || holds {
         let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition: None };
         return decide(Phase::Preparing, Some(delete));
@@ -74,7 +74,8 @@ pub fn grow(cluster: &ClusterState) -> Option<Decision> {
 /// Removes a member, where there are too many.
 pub fn shrink(cluster: &ClusterState) -> Option<Decision> {
     let desired = usize::try_from(cluster.desired.replicas).unwrap_or(usize::MAX);
-    if desired == 0 || cluster.member_count() <= desired {
+    // One that another client has added makes none of ours too many.
+    if desired == 0 || cluster.own_member_count() <= desired {
         return None;
     }
     let (ordinal, member) = victim(cluster)?;

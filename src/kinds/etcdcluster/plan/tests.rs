@@ -6,6 +6,7 @@ mod claims;
 mod config;
 mod crashes;
 mod downgrades;
+mod foreign;
 mod learners;
 mod memory;
 mod objects;

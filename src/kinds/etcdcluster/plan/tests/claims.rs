@@ -6,7 +6,7 @@ use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Ordinal, PodPhase, RecoveryPhase, Version};
+use crate::kinds::etcdcluster::observation::{Age, Ordinal, PodPhase, RecoveryPhase, Version};
 use crate::kinds::etcdcluster::plan::Plan;
 
 const V3_6: Version = Version::new(6, 16);
@@ -124,6 +124,22 @@ fn a_member_whose_claim_is_being_deleted_starts_again_without_the_config_map() {
     is_reported(&world.run());
     assert_eq!((world.live_voters(), world.ids()), (1, before));
     assert!(has_data(&world, 0));
+}
+
+/// Their disks are gone: their pods have a node, and wait for a volume that never comes. Kubernetes keeps a claim while a
+/// pod with a node names it.
+#[test]
+fn claims_of_members_that_never_mounted_their_volumes_go_after_a_recovery() {
+    let mut world = asked_to_recover(None);
+    run_to(&mut world, RecoveryPhase::Clearing);
+    for ordinal in [1, 2].map(Ordinal) {
+        let pod = &mut world.pods.get_mut(&ordinal).unwrap().pod;
+        (pod.phase, pod.startup_age) = (PodPhase::Pending(None), Age::PastDeadline);
+    }
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!(world.live_voters(), 3);
+    all_claims_stay(&world);
 }
 
 /// A recovery from a lost quorum, of which the claim of one member is deleted; no pod that holds it ends.

@@ -5,7 +5,9 @@ use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Age, Cause, Desired, Observation, Ordinal, PodPhase, Purpose};
+use crate::kinds::etcdcluster::observation::{
+    Age, Cause, Desired, Fact, Observation, Ordinal, PodPhase, Purpose, Uid,
+};
 
 #[test]
 fn a_member_that_never_started_is_adopted() {
@@ -22,6 +24,40 @@ fn a_member_that_never_started_is_adopted() {
     };
     assert_eq!(entries[&Ordinal(1)].purpose, Purpose::Join);
     assert_eq!(initial_cluster, &[Ordinal(0), Ordinal(1)]);
+}
+
+/// Its entry names the members that etcd is started with, which a list alone has.
+#[test]
+fn a_pod_that_is_to_join_gets_its_entry_only_with_a_list_of_members() {
+    let mut world = World::settled(1, V3_6);
+    world.desired.replicas = 3;
+    while world.pods.len() < 2 {
+        world.rounds(1);
+    }
+    world.add(Ordinal(1));
+    world.pass();
+    let mut seen = world.observe();
+    let plan = planned(&world.desired, &seen);
+    let [Action::WriteConfig { entries, .. }] = plan.actions.as_slice() else {
+        panic!("{:#?}", plan.actions)
+    };
+    let Fact::Known(config) = &mut seen.config else { panic!("a ConfigMap") };
+    config.entries.extend(entries.clone());
+    let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+    let pod = pods.get_mut(&Ordinal(1)).unwrap();
+    (pod.handle.uid, pod.phase) = (Uid("another".to_owned()), PodPhase::Waiting);
+    let writes = |seen: &Observation| {
+        let plan = planned(&world.desired, seen);
+        plan.actions.into_iter().find_map(|action| match action {
+            Action::WriteConfig { entries, initial_cluster, .. } if entries.contains_key(&Ordinal(1)) => {
+                Some(initial_cluster)
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(writes(&seen), Some(vec![Ordinal(0), Ordinal(1)]));
+    seen.membership = Fact::Unknown;
+    assert_eq!(writes(&seen), None);
 }
 
 /// A cluster of one whose learner at ordinal 1 has been told that its data must be there.

@@ -129,6 +129,19 @@ fn what_another_release_has_begun_is_left_to_it() {
 }
 
 #[test]
+fn no_pod_is_stopped_for_a_quorum_that_cannot_be_asked_for() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    let stops = |plan: &Plan| plan.actions.iter().any(|action| matches!(action, Action::DeletePod { .. }));
+    while !stops(&planned(&world.desired, &world.observe())) {
+        world.pass();
+    }
+    let mut seen = world.observe();
+    seen.certificates = Certificates::Missing;
+    assert!(!stops(&planned(&world.desired, &seen)));
+}
+
+#[test]
 fn the_survivor_is_recreated_with_the_guard_of_this_release_and_from_what_is_known() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
