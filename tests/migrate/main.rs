@@ -215,6 +215,7 @@ fn other_engines() -> Vec<Named> {
         a_down_script_goes_on_behind_what_has_run_of_it,
         what_is_half_taken_back_is_taken_back_before_it_runs_again,
         a_down_script_in_doubt_goes_on_as_the_answer_says,
+        a_call_that_failed_half_way_is_in_doubt,
     ];
     let sessions = on_server![sessions:
         a_script_that_no_other_session_follows_is_applied,

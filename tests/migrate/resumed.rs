@@ -6,6 +6,7 @@ use std::fs;
 use kit::databases::{Server, Servers};
 use kit::wait::eventually;
 use serde_json::json;
+use sqlx::ConnectOptions as _;
 
 use super::bed::Bed;
 
@@ -42,6 +43,31 @@ pub fn what_is_left_of_a_script_goes_on_where_it_stood(server: &Server) {
     bed.script("003", "INSERT INTO a VALUES (3);\nINSERT INTO a VALUES (4)");
     bed.succeeds("r4");
     assert_eq!(bed.value("SELECT GROUP_CONCAT(b ORDER BY b) FROM a"), "1,3,4");
+}
+
+/// A procedure whose first statement is done when its second one meets a lock.
+pub fn a_call_that_failed_half_way_is_in_doubt(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script(
+        "001",
+        "CREATE TABLE a (n int); CREATE TABLE b (n int PRIMARY KEY); INSERT INTO b VALUES (1);\n\
+         CREATE PROCEDURE p()\nBEGIN\n  INSERT INTO a VALUES (1);\n  UPDATE b SET n = 2;\nEND",
+    );
+    bed.succeeds("r1");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut other = runtime.block_on(server.mysql_options(&bed.name).connect()).unwrap();
+    let locks = "START TRANSACTION; SELECT n FROM b FOR UPDATE";
+    runtime.block_on(sqlx::raw_sql(locks).execute(&mut other)).unwrap();
+    bed.script("002", "CALL p()")["timeouts"] = json!({ "lock": "1s" });
+    let result = bed.fails("r2", 30);
+    assert_eq!(result["inDoubt"], json!({ "id": "002", "statement": 1 }), "{result}");
+    assert_eq!(result["lastError"]["class"], "LockTimeout", "{result}");
+    runtime.block_on(sqlx::raw_sql("ROLLBACK").execute(&mut other)).unwrap();
+    assert_eq!(bed.fails("r3", 30)["inDoubt"]["id"], "002");
+    bed.sql("UPDATE b SET n = 2");
+    bed.assignment["resolve"] = json!({ "id": "002", "as": "applied" });
+    bed.succeeds("r4");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "1", "nothing ran twice");
 }
 
 /// Two scripts whose first one's down script keeps the count of `a`.

@@ -3,8 +3,9 @@
 //! Guarantees, of a text that runs in a transaction: it and its row are committed together or not at all. Of one that runs
 //! statement by statement: the history has the statement before the server does, so that after a crash it is known which
 //! one is in doubt. A statement that the server refused is known to have failed, and is tried again; one that was not
-//! answered is in doubt. Of all: each try begins with the reset of the session, so that a reset that fails is a failure
-//! before a text and never one of the text that is done.
+//! answered is in doubt, and so is one that was refused and may have committed some of what it did. Of all: each try begins
+//! with the reset of the session, so that a reset that fails is a failure before a text and never one of the text that is
+//! done.
 
 use std::time::Duration;
 
@@ -65,6 +66,14 @@ impl<'a> Task<'a> {
     /// What was begun statement by statement goes on so, also where what is left of it could run in a transaction.
     const fn way(&self) -> Way {
         if self.from > 1 { Way::Statements } else { self.text.way }
+    }
+
+    /// Whether a statement that failed may have done some of what it does, which is not to be done twice.
+    fn may_be_half_done(&self, statement: u32) -> bool {
+        let index = usize::try_from(statement).unwrap_or_default().wrapping_sub(1);
+        let statement = self.text.statements.as_ref().and_then(|statements| statements.get(index));
+        let runs_again = self.script().idempotent && !self.is_down;
+        !runs_again && statement.is_some_and(|statement| statement.may_commit_within(&self.text.all))
     }
 
     fn entry(&self, state: State) -> Entry<'a> {
@@ -244,7 +253,7 @@ impl Carrier<'_> {
             fail_point::reached("migrate.statement.after");
             let Err(failure) = ran else { continue };
             let failure = failure.of(task.id()).at(number);
-            if failure.is_unanswered {
+            if failure.is_unanswered || task.may_be_half_done(number) {
                 return Err(in_doubt(*task, number, failure));
             }
             self.reset_where_possible().await;

@@ -249,11 +249,15 @@ impl Course<'_> {
         for ((pending, number), position) in work.pending.iter().zip(1..).zip(first..) {
             let loaded = &self.scripts[pending.index];
             self.progress.tell(Step::Begun { id: &loaded.script.id, number, of });
-            if pending.is_half_taken_back {
-                self.take_back_the_rest(loaded).await?;
-            }
             let task = Task { loaded, text: &loaded.up, is_down: false, from: pending.from, position };
-            if let Err(end) = self.carrier().carry(task).await {
+            let mut carried = Ok(());
+            if pending.is_half_taken_back {
+                carried = self.take_back_the_rest(loaded).await;
+            }
+            if carried.is_ok() {
+                carried = self.carrier().carry(task).await;
+            }
+            if let Err(end) = carried {
                 self.revert_this_run(&done, &end).await;
                 return Err(end);
             }

@@ -37,6 +37,17 @@ impl Statement {
         self.words.iter().any(|one| one == word)
     }
 
+    /// Whether it may commit some of what it does before it fails: it runs a stored program, or a block that commits.
+    #[must_use]
+    pub fn may_commit_within(&self, text: &str) -> bool {
+        let has_commit = || text[self.start..self.end].to_uppercase().contains("COMMIT");
+        match self.words.first().map(String::as_str) {
+            Some("CALL" | "EXECUTE") => true,
+            Some("DO") => has_commit(),
+            _ => false,
+        }
+    }
+
     /// Whether all that it does is to change the session that it runs in, as the words of MySQL are.
     #[must_use]
     pub fn sets_session(&self) -> bool {
@@ -113,6 +124,12 @@ fn hint_at(text: &str, at: usize) -> Option<usize> {
     (hint + blank == at).then_some(hint)
 }
 
+/// What is created that may have statements in it.
+const PROGRAMS: [&str; 4] = ["EVENT", "FUNCTION", "PROCEDURE", "TRIGGER"];
+
+/// What is created that has none, though such a word may follow as a name.
+const OTHERS: [&str; 8] = ["DATABASE", "INDEX", "POLICY", "SCHEMA", "SEQUENCE", "TABLE", "TYPE", "VIEW"];
+
 /// A statement whose end is not seen yet.
 #[derive(Default)]
 struct Open {
@@ -120,7 +137,8 @@ struct Open {
     words: Vec<String>,
     /// How many blocks of a stored program are open.
     depth: u32,
-    is_program: bool,
+    /// Whether a stored program is created, as the first word says that says what is.
+    is_program: Option<bool>,
     has_ended: bool,
 }
 
@@ -145,14 +163,15 @@ impl Open {
         }
         let word = word.value.to_uppercase();
         let is_created = self.words.first().is_some_and(|first| first == "CREATE");
-        if is_created && matches!(word.as_str(), "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT") {
-            self.is_program = true;
+        if is_created && self.is_program.is_none() {
+            let says = PROGRAMS.contains(&word.as_str()) || OTHERS.contains(&word.as_str());
+            self.is_program = says.then(|| PROGRAMS.contains(&word.as_str()));
         }
         // `END IF` and the like end what opened no block here; the CASE of `END CASE` opens none.
         let follows_end = std::mem::take(&mut self.has_ended);
         if follows_end && matches!(word.as_str(), "IF" | "LOOP" | "WHILE" | "REPEAT") {
             self.depth += 1;
-        } else if self.is_program {
+        } else if self.is_program == Some(true) {
             match word.as_str() {
                 "BEGIN" => self.depth += 1,
                 "CASE" if self.depth > 0 && !follows_end => self.depth += 1,
@@ -226,6 +245,27 @@ mod tests {
         assert_eq!(texts(Engine::PostgreSQL, text).len(), 2);
         let text = "CREATE TRIGGER t AFTER INSERT ON a BEGIN UPDATE b SET c = 1; END; SELECT 1;";
         assert_eq!(texts(Engine::SQLite, text).len(), 2);
+    }
+
+    #[test]
+    fn a_table_with_the_names_of_programs_and_blocks_is_no_program() {
+        let text = "CREATE TABLE event (begin datetime, `end` datetime);\nINSERT INTO event VALUES (1, 2);\nSELECT 1";
+        assert_eq!(texts(Engine::MariaDB, text).len(), 3, "{:?}", texts(Engine::MariaDB, text));
+        let text = "CREATE DEFINER = root@localhost EVENT e ON SCHEDULE EVERY 1 DAY DO BEGIN SELECT 1; SELECT 2; END; SELECT 3";
+        assert_eq!(texts(Engine::MariaDB, text).len(), 2, "{:?}", texts(Engine::MariaDB, text));
+    }
+
+    #[test]
+    fn what_may_commit_before_it_fails_is_known() {
+        let may = |text: &str| split(Engine::PostgreSQL, text).unwrap()[0].may_commit_within(text);
+        for text in ["CALL p()", "/* now */ call p(1)", "DO $$ BEGIN UPDATE a SET b = 1; commit; END $$"] {
+            assert!(may(text), "{text}");
+        }
+        for text in
+            ["DO $$ BEGIN UPDATE a SET b = 1; END $$", "SELECT call()", "INSERT INTO a VALUES ('COMMIT')"]
+        {
+            assert!(!may(text), "{text}");
+        }
     }
 
     #[test]
