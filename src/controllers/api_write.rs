@@ -237,8 +237,7 @@ impl ApiWriter {
     }
 
     /// Publishes an event; whether that was done. Each by a recorder of its own: a recorder folds events of one reason
-    /// into the first one's note, and
-    /// the notes are what differs.
+    /// into the first one's note, and the notes are what differs.
     async fn publish(&self, note: &Note, regarding: &ObjectReference) -> bool {
         let mut text = note.text.clone();
         text.truncate(text.floor_char_boundary(LONGEST_NOTE));

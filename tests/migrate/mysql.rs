@@ -47,7 +47,8 @@ pub fn changes_of_rows_are_taken_back(server: &Server) {
     assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "NotRehearsable");
 }
 
-fn at_work(bed: &Bed<'_>) -> String {
+/// Waits until a session of the database sleeps; its number.
+pub fn at_work(bed: &Bed<'_>) -> String {
     let sql = format!(
         "SELECT CAST(id AS CHAR) FROM information_schema.processlist WHERE db = '{}' AND info LIKE '%SLEEP%' \
          AND info NOT LIKE '%processlist%'",

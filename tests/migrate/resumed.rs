@@ -4,11 +4,11 @@
 use std::fs;
 
 use kit::databases::{Server, Servers};
-use kit::wait::eventually;
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 
 use super::bed::Bed;
+use super::mysql::at_work;
 
 pub fn a_baseline_counts_whole_or_not_at_all(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
@@ -123,13 +123,7 @@ pub fn a_down_script_in_doubt_goes_on_as_the_answer_says(server: &Server) {
         bed.succeeds("r1");
         bed.assignment["mode"] = json!("Revert");
         let (program, _) = bed.start("r2");
-        let sql = format!(
-            "SELECT CAST(id AS CHAR) FROM information_schema.processlist WHERE db = '{}' AND info LIKE '%SLEEP%' \
-             AND info NOT LIKE '%processlist%'",
-            bed.name
-        );
-        let at_work = || bed.sql(&sql).first().map(|row| row[0].clone()).ok_or("no session sleeps");
-        let session = eventually(at_work);
+        let session = at_work(&bed);
         program.kill();
         server.sql("", &format!("KILL {session}"));
         assert_eq!(bed.fails("r3", 30)["inDoubt"], json!({ "id": "002", "statement": 2 }));

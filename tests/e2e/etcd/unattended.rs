@@ -14,8 +14,7 @@ use crate::installation::works;
 use crate::release::{NAMESPACE, Way};
 
 /// The longest time without an acknowledged change where nothing else takes the cores, as at night: a client gives its
-/// pod up after two seconds, and members hold an
-/// election after at most two election timeouts of a second.
+/// pod up after two seconds, and members hold an election after at most two election timeouts of a second.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Without gatehouse, which is there again afterwards.

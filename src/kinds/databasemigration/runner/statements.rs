@@ -164,8 +164,8 @@ impl Open {
         let word = word.value.to_uppercase();
         let is_created = self.words.first().is_some_and(|first| first == "CREATE");
         if is_created && self.is_program.is_none() {
-            let says = PROGRAMS.contains(&word.as_str()) || OTHERS.contains(&word.as_str());
-            self.is_program = says.then(|| PROGRAMS.contains(&word.as_str()));
+            let is_program = PROGRAMS.contains(&word.as_str());
+            self.is_program = (is_program || OTHERS.contains(&word.as_str())).then_some(is_program);
         }
         // `END IF` and the like end what opened no block here; the CASE of `END CASE` opens none.
         let follows_end = std::mem::take(&mut self.has_ended);

@@ -9,8 +9,8 @@ use crate::kinds::etcdcluster::observation::{
     Age, Cause, Desired, Fact, Observation, Ordinal, PodPhase, Purpose, Uid,
 };
 
-#[test]
-fn a_member_that_never_started_is_adopted() {
+/// A cluster of one in which a member was added that has no entry yet.
+fn with_added() -> World {
     let mut world = World::settled(1, V3_6);
     world.desired.replicas = 3;
     while world.pods.len() < 2 {
@@ -18,6 +18,12 @@ fn a_member_that_never_started_is_adopted() {
     }
     world.add(Ordinal(1));
     world.pass();
+    world
+}
+
+#[test]
+fn a_member_that_never_started_is_adopted() {
+    let world = with_added();
     let plan = planned(&world.desired, &world.observe());
     let [Action::WriteConfig { entries, initial_cluster, .. }] = plan.actions.as_slice() else {
         panic!("{:#?}", plan.actions)
@@ -29,13 +35,7 @@ fn a_member_that_never_started_is_adopted() {
 /// Its entry names the members that etcd is started with, which a list alone has.
 #[test]
 fn a_pod_that_is_to_join_gets_its_entry_only_with_a_list_of_members() {
-    let mut world = World::settled(1, V3_6);
-    world.desired.replicas = 3;
-    while world.pods.len() < 2 {
-        world.rounds(1);
-    }
-    world.add(Ordinal(1));
-    world.pass();
+    let world = with_added();
     let mut seen = world.observe();
     let plan = planned(&world.desired, &seen);
     let [Action::WriteConfig { entries, .. }] = plan.actions.as_slice() else {
