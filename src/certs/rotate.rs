@@ -92,6 +92,7 @@ pub fn leaf(
         is_due: now >= leaf_renewal(leaf.validity),
         is_last_call: after(now, margin) >= leaf.validity.not_after,
         is_fit: true,
+        has_wanted_names: true,
         is_of_authority: leaf.issuer.identity() == authority.identity(),
     });
     steps::leaf(facts, has_spread || facts.is_some_and(|facts| facts.is_of_authority))

@@ -64,8 +64,10 @@ pub struct LeafFacts {
     pub is_due: bool,
     /// Whether it is so near its end that a leaf which some refuse is better than one which has expired.
     pub is_last_call: bool,
-    /// Whether its peers take it for what it is for.
+    /// Whether its peers take it for what they need it for.
     pub is_fit: bool,
+    /// Whether it has the names that are asked for beside that, and no others.
+    pub has_wanted_names: bool,
     /// Whether the authority that signs now has signed it.
     pub is_of_authority: bool,
 }
@@ -93,6 +95,8 @@ pub fn leaf(leaf: Option<LeafFacts>, is_known: bool) -> LeafStep {
         LeafStep::Keep
     } else if !leaf.is_of_authority {
         LeafStep::Sign(Why::OtherAuthority)
+    } else if !leaf.has_wanted_names {
+        LeafStep::Sign(Why::Unfit)
     } else if leaf.is_due {
         LeafStep::Sign(Why::Aged)
     } else {
@@ -104,8 +108,13 @@ pub fn leaf(leaf: Option<LeafFacts>, is_known: bool) -> LeafStep {
 mod tests {
     use super::*;
 
-    const SOUND: LeafFacts =
-        LeafFacts { is_due: false, is_last_call: false, is_fit: true, is_of_authority: true };
+    const SOUND: LeafFacts = LeafFacts {
+        is_due: false,
+        is_last_call: false,
+        is_fit: true,
+        has_wanted_names: true,
+        is_of_authority: true,
+    };
 
     #[test]
     fn an_authority_that_can_be_read_keeps_its_key() {
@@ -122,6 +131,9 @@ mod tests {
         let last = LeafFacts { is_last_call: true, ..due };
         assert_eq!(leaf(None, false), LeafStep::Sign(Why::Missing));
         assert_eq!(leaf(Some(LeafFacts { is_fit: false, ..SOUND }), false), LeafStep::Sign(Why::Unfit));
+        let renamed = LeafFacts { has_wanted_names: false, ..SOUND };
+        assert_eq!(leaf(Some(renamed), true), LeafStep::Sign(Why::Unfit));
+        assert_eq!(leaf(Some(renamed), false), LeafStep::Keep, "those who take it would not take another");
         assert_eq!(leaf(Some(SOUND), true), LeafStep::Keep);
         assert_eq!(leaf(Some(LeafFacts { is_due: true, ..SOUND }), true), LeafStep::Sign(Why::Aged));
         for (facts, known, unknown) in [

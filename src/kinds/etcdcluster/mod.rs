@@ -281,8 +281,10 @@ impl Reconciler for Operator {
         if let Err(failure) = done {
             return execute::note_of_failure(action, &execution.name(), &failure.to_string());
         }
-        if matches!(action, Action::ApplyBackupSchedule) {
-            state.scheduled = execute::scheduled(*execution);
+        match action {
+            Action::ApplyBackupSchedule => state.scheduled = execute::scheduled(*execution),
+            Action::ApplyServices => state.services.count(),
+            _ => {}
         }
         execute::note(action, execution)
     }

@@ -211,6 +211,9 @@ pub struct Refusals {
     pub template: Option<Template>,
     /// The member whose claim it does not let grow.
     pub volume: Option<Ordinal>,
+    /// The member whose pod it does not let get its label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Ordinal>,
 }
 
 impl Refusals {

@@ -18,6 +18,7 @@ use super::observation::{
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
+use super::observe::services;
 use super::root_password::Proven;
 
 /// How long all members have to be as they are before something is changed.
@@ -74,6 +75,8 @@ pub struct ReconcileState {
     pub has_no_backups: bool,
     /// What was applied last as what takes them.
     pub scheduled: Option<Scheduled>,
+    /// The Services that were applied last.
+    pub services: services::Applied,
     /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
     /// Etcd's answer to root's password.
@@ -221,6 +224,7 @@ impl ReconcileState {
             Action::ResizeVolume { ordinal, .. } => {
                 self.refusals.volume = is_refused.then_some(*ordinal);
             }
+            Action::LabelPod { ordinal, .. } => self.refusals.label = is_refused.then_some(*ordinal),
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             _ => {}

@@ -124,8 +124,10 @@ pub struct LeafSecret {
 pub struct Leaf {
     /// The authorities that have signed it.
     pub signed_by: BTreeSet<CertificateId>,
-    /// Those of them whose friends take it for all that it is for.
+    /// Those of them whose friends take it for all that the cluster itself needs it for.
     pub fit_for: BTreeSet<CertificateId>,
+    /// Whether it is for the names that are asked for, with what the spec adds, and for no others.
+    pub has_wanted_names: bool,
     /// Whether it is time for another one.
     pub renewal_age: Age,
     /// Whether it is so near its end that another one cannot wait.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,10 +15,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::phase;
 use crate::api::quantity::Quantity;
-use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    Age, Budget, Config, Fact, Found, GrowthHindrance, Handle, Ordinal, Owner, Pod, ResourceVersion, Role,
+    Age, Budget, Config, Fact, GrowthHindrance, Handle, Ordinal, Owner, Pod, ResourceVersion, Role,
     StatefulSet, Template, Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::resources::{budget as budgets, config as entries};
@@ -221,16 +220,6 @@ pub fn budget(budget: &PodDisruptionBudget, of: &Spec) -> Budget {
         min_available: least,
         is_current: !budgets::manifest(of, least).missing_from(budget),
     }
-}
-
-/// How the Services were found, as against how they should be.
-pub fn found(services: &[(Manifest, Option<Service>)], cluster: &str) -> Found {
-    let there = || services.iter().filter_map(|(manifest, service)| Some((manifest, service.as_ref()?)));
-    if there().any(|(_, service)| owner(&service.metadata, cluster) == Owner::Foreign) {
-        return Found::Foreign;
-    }
-    let is_current = there().filter(|(manifest, service)| !manifest.missing_from(service)).count();
-    if is_current == services.len() { Found::Current } else { Found::Outdated }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod jobs;
 pub mod kubernetes;
 mod metrics;
 pub mod phase;
+pub mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -36,10 +37,10 @@ use self::etcd::EtcdResponses;
 use super::member_clients::{ClientTls, MemberClients};
 use super::names::{self, FINALIZER};
 use super::observation::{
-    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, MemberId, Observation,
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, MemberId, Observation,
     Ordinal, PodPhase, Purpose, Volume,
 };
-use super::resources::{record, services};
+use super::resources::{record, services as wanted};
 use super::spec::Spec;
 use super::state::ReconcileState;
 use super::{Operator, root_password};
@@ -109,7 +110,7 @@ pub async fn look(
         quorum_loss_age: Age::Fresh,
         replacement_age: Age::Fresh,
         comparison_age: Age::Fresh,
-        services,
+        services: services.map(|found| state.services.look(&found, &reader.uid, clock::instant())),
         certificates: state_of(&certificates, &keys),
         certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
@@ -238,7 +239,7 @@ impl Reader {
             name: spec.name().to_owned(),
             uid: spec.uid().to_owned(),
             selector: names::selector_text(spec.name()),
-            services: services::manifests(spec),
+            services: wanted::manifests(spec),
             refused: OnceLock::new(),
         }
     }
@@ -364,7 +365,7 @@ impl Reader {
         fact(name, call(volumes.get_opt(name)).await)
     }
 
-    async fn services(&self) -> Fact<Found> {
+    async fn services(&self) -> Fact<Vec<(Manifest, Option<Service>)>> {
         let asked = self.services.iter().map(|manifest| async move {
             (manifest.clone(), self.get::<Service>(&manifest.place.name).await)
         });
@@ -373,8 +374,7 @@ impl Reader {
             Fact::Absent => Some((manifest, None)),
             Fact::Unknown => None,
         });
-        let found: Option<Vec<_>> = found.collect();
-        found.map_or(Fact::Unknown, |found| Fact::Known(kubernetes::found(&found, &self.uid)))
+        found.collect::<Option<_>>().map_or(Fact::Unknown, Fact::Known)
     }
 }
 

@@ -82,12 +82,20 @@ fn leaves(
     writes.collect()
 }
 
+/// Whether all leaves that can be read have the names that are asked for. While an authority spreads that is another one
+/// than theirs, those stay that have not.
+pub fn have_wanted_names(cluster: &ClusterState) -> bool {
+    let secrets = cluster.seen.certificate_secrets.iter();
+    secrets.flat_map(CertificateSecrets::readable).all(|(.., leaf)| leaf.has_wanted_names)
+}
+
 fn facts(stored: Option<&LeafSecret>, authority: &AuthoritySecret, signer: &Signer) -> Option<LeafFacts> {
     let leaf = stored?.leaf.as_ref()?;
     Some(LeafFacts {
         is_due: leaf.renewal_age.is_past(),
         is_last_call: leaf.last_call_age.is_past(),
         is_fit: !leaf.fit_for.is_disjoint(&authority.bundle),
+        has_wanted_names: leaf.has_wanted_names,
         is_of_authority: leaf.signed_by.contains(&signer.certificate),
     })
 }

@@ -11,31 +11,36 @@ use crate::kinds::etcdcluster::observation::{
 
 /// Labels pods with what their members are: Service and PodDisruptionBudget select voters. A pod comes up as a voter
 /// does; what is none loses that label before it is added, and so does a voter that is cut off. Not during a recovery,
-/// and not where it answers as another member: a person has to look.
+/// and not where it answers as another member: a person has to look. Where the API server has refused one, they are tried
+/// [after everything else](refused).
 pub fn label(cluster: &ClusterState) -> Option<Decision> {
-    cluster.membership()?;
+    let labels = labels(cluster).map(|(_, label)| label);
+    Decision::act(cluster, labels.filter(|_| !was_refused(cluster, LABEL)))
+}
+
+/// What [`Action::LabelPod`] is called.
+const LABEL: &str = "label-pod";
+
+/// The labels that pods lack, by ordinal.
+fn labels(cluster: &ClusterState) -> impl Iterator<Item = (Ordinal, Action)> {
     let recovery = cluster.seen.record.recovery.as_ref();
     let is_ours = |status: &MemberStatus| Some(status.cluster_id) == cluster.cluster_id();
     let has_strangers = cluster.seen.answers().any(|(_, status)| !is_ours(status));
-    if has_strangers || recovery.is_some_and(|recovery| recovery.phase.is_active()) {
-        return None;
-    }
+    let is_active = recovery.is_some_and(|recovery| recovery.phase.is_active());
+    let may_label = cluster.membership().is_some() && !has_strangers && !is_active;
     let admits = cluster.admits_clients();
-    let pods = cluster.seen.pods.elements().filter(|(_, pod)| pod.owner == Owner::Ours && !pod.is_deleting);
-    let labels = pods.filter_map(|(ordinal, pod)| {
+    let pods = cluster.seen.pods.elements().filter(move |_| may_label);
+    let pods = pods.filter(|(_, pod)| pod.owner == Owner::Ours && !pod.is_deleting);
+    pods.filter_map(move |(ordinal, pod)| {
         let role = match cluster.member(ordinal) {
             Some(member) if member.is_learner => Some(Role::Learner),
             Some(_) if is_cut_off(cluster, ordinal) => None,
             Some(_) => Some(Role::Voter),
             None => None,
         };
-        (pod.role != role && (admits || role != Some(Role::Voter))).then(|| Action::LabelPod {
-            pod: pod.handle.clone(),
-            ordinal,
-            role,
-        })
-    });
-    Decision::act(cluster, labels)
+        let is_missing = pod.role != role && (admits || role != Some(Role::Voter));
+        is_missing.then(|| (ordinal, Action::LabelPod { pod: pod.handle.clone(), ordinal, role }))
+    })
 }
 
 /// Whether a voter has followed no leader for a while, beside others that do: of what clients ask it for, it can answer
@@ -129,6 +134,12 @@ pub fn maintain(cluster: &ClusterState) -> Option<Decision> {
 pub fn refused(cluster: &ClusterState) -> Option<Action> {
     let budget = || budget(cluster).filter(|_| preconditions::hold(cluster));
     match cluster.seen.refused.as_ref()?.action.as_str() {
+        LABEL => {
+            // The one that was refused last comes last, so that it keeps no label from another.
+            let refused = cluster.seen.refusals.label;
+            let next = labels(cluster).min_by_key(|(ordinal, _)| (Some(*ordinal) <= refused, *ordinal));
+            next.map(|(_, label)| label)
+        }
         "resize-volume" => grow_volume(cluster),
         "apply-budget" => budget(),
         "apply-services" => apply_services(cluster),

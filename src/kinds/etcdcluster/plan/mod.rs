@@ -65,7 +65,11 @@ impl Plan {
             Some(_) => false,
         };
         let may_be_refused = |action: &Action| match action {
-            Action::ApplyBackupSchedule | Action::ResizeVolume { .. } | Action::ApplyBudget { .. } => true,
+            Action::ApplyBackupSchedule
+            | Action::ApplyServices
+            | Action::ResizeVolume { .. }
+            | Action::ApplyBudget { .. }
+            | Action::LabelPod { .. } => true,
             Action::ApplyStatefulSet { from, replicas, .. } => from == replicas,
             _ => false,
         };

@@ -150,6 +150,7 @@ fn is_reached(cluster: &ClusterState, decision: &Decision) -> bool {
         && !cluster.desired.is_paused
         && !hold::is_name_taken(cluster.seen)
         && !hold::is_mismatched(cluster.seen)
+        && certificates::have_wanted_names(cluster)
         && !cluster
             .seen
             .volumes

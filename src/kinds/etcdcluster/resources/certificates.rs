@@ -83,6 +83,8 @@ pub struct Leaf {
     pub common_name: String,
     /// Its DNS names and IP addresses.
     pub names: Vec<String>,
+    /// Those of them that the spec adds to what the cluster itself needs.
+    pub extra_names: Vec<String>,
     /// What it is for.
     pub usages: &'static [Usage],
 }
@@ -108,10 +110,11 @@ impl Leaf {
         self.names.iter().map(written).collect()
     }
 
-    /// The names that one can be dialled by.
+    /// The names that members, and clients of the Services, dial one by.
     #[must_use]
     pub fn dialled(&self) -> Vec<String> {
-        self.names.iter().filter(|name| !name.starts_with('*')).cloned().collect()
+        let needed = self.names.iter().filter(|name| !self.extra_names.contains(name));
+        needed.filter(|name| !name.starts_with('*')).cloned().collect()
     }
 }
 
@@ -122,10 +125,14 @@ pub fn leaves(spec: &Spec) -> Option<[Leaf; 3]> {
     let secrets = spec.secrets()?;
     let name = spec.name();
     let both: &'static [Usage] = &[Usage::Server, Usage::Client];
+    let needed = server_names(spec);
+    let extra = spec.tls.iter().flat_map(|tls| tls.extra_names.clone());
+    let extra_names: Vec<_> = extra.filter(|name| !needed.contains(name)).collect();
     let server = Leaf {
         secret: secrets.server.clone(),
         common_name: format!("{name}-server"),
-        names: server_names(spec),
+        names: [needed, extra_names.clone()].concat(),
+        extra_names,
         // Etcd's gateway for JSON is a client of its own member, by the member's certificate.
         usages: both,
     };
@@ -133,12 +140,14 @@ pub fn leaves(spec: &Spec) -> Option<[Leaf; 3]> {
         secret: secrets.peer.clone(),
         common_name: format!("{name}-peer"),
         names: member_names(spec),
+        extra_names: Vec::new(),
         usages: both,
     };
     let client = Leaf {
         secret: secrets.client.clone(),
         common_name: ROOT.to_owned(),
         names: Vec::new(),
+        extra_names: Vec::new(),
         usages: &[Usage::Client],
     };
     Some([server, peer, client])
@@ -168,8 +177,7 @@ fn member_names(spec: &Spec) -> Vec<String> {
     members.chain([format!("*.{domain}"), format!("*.{domain}.{DOMAIN}")]).collect()
 }
 
-/// The names of members, of the Services in front of them, of one that is asked from within its pod, and those that the
-/// spec has for what stands before it.
+/// The names of members, of the Services in front of them, and of one that is asked from within its pod.
 fn server_names(spec: &Spec) -> Vec<String> {
     let (name, namespace) = (spec.name(), spec.namespace());
     let service = |name: &str| {
@@ -182,9 +190,7 @@ fn server_names(spec: &Spec) -> Vec<String> {
     };
     let local = ["localhost", "127.0.0.1", "::1"].map(ToOwned::to_owned);
     let services = [service(&names::client(name)), service(name)];
-    let known = member_names(spec).into_iter().chain(services.into_iter().flatten()).chain(local);
-    let extra = spec.tls.iter().flat_map(|tls| tls.extra_names.clone());
-    known.chain(extra).collect()
+    member_names(spec).into_iter().chain(services.into_iter().flatten()).chain(local).collect()
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ impl Keyring {
             let leaf = Leaf {
                 signed_by: BTreeSet::from([*signed_by]),
                 fit_for: BTreeSet::from([*signed_by]),
+                has_wanted_names: true,
                 renewal_age: Age::Fresh,
                 last_call_age: Age::Fresh,
                 overlap_age: age(self.overlaps),

@@ -147,16 +147,14 @@ fn leaf(
     };
     let signed: Vec<_> = authorities.iter().filter(|(_, by)| is_signed(by)).collect();
     let (names, validity) = (wanted.dialled(), certificate.validity());
-    // A certificate with a name that is no longer wanted is recreated as well.
-    let has_names = *certificate.names() == wanted.all_names();
     let is_fit = |by: &Certificate| {
-        has_names
-            && verify::is_taken(certificate, std::slice::from_ref(by), wanted.usages, &names, now)
+        verify::is_taken(certificate, std::slice::from_ref(by), wanted.usages, &names, now)
             && certificate.common_name() == Some(wanted.common_name.as_str())
     };
     Leaf {
         fit_for: signed.iter().filter(|(_, by)| is_fit(by)).map(|(id, _)| **id).collect(),
         signed_by: signed.into_iter().map(|(id, _)| *id).collect(),
+        has_wanted_names: *certificate.names() == wanted.all_names(),
         renewal_age: age(now >= rotate::leaf_renewal(validity)),
         last_call_age: age(now >= rotate::leaf_overdue(validity)),
         overlap_age: age(now >= rotate::after(validity.not_before, SKEW + OVERLAP)),

@@ -142,6 +142,25 @@ fn another_authority_signs_nothing_before_all_know_it_and_then_everything() {
 }
 
 #[test]
+fn a_leaf_with_other_names_waits_until_its_peers_trust_the_authority() {
+    let mut cluster = Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(1, &[1, 2])));
+    let mut edited = leaf(1, &[1, 2]);
+    edited.leaf.as_mut().unwrap().has_wanted_names = false;
+    cluster.secrets().leaves.insert(Holder::Server, Fact::Known(edited.clone()));
+    let mut spreads = authority(2, &[1, 2]);
+    spreads.signer.as_mut().unwrap().spread_age = Age::Fresh;
+    cluster.secrets().authority = Fact::Known(spreads);
+    let waiting = plan(&cluster.desired, &cluster.seen);
+    assert_eq!(waiting.actions, [], "clients have had no time to trust the one that would sign");
+    assert!(!waiting.summary.is_reached, "a name is asked for that is not there");
+
+    let mut settled = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
+    edited.trusted = ids(&[1]);
+    settled.secrets().leaves.insert(Holder::Server, Fact::Known(edited));
+    assert_eq!(settled.leaves(), BTreeMap::from([(Holder::Server, LeafWrite::Sign(Why::Unfit))]));
+}
+
+#[test]
 fn the_authority_before_is_forgotten_a_day_after_its_last_leaf() {
     let mut cluster = Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(2, &[1, 2])));
     assert_eq!(cluster.authority(), (AuthorityWrite::Bundle, ids(&[2])));

@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, RefusedWrite, Template,
 };
-use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP};
+use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP, Plan};
 
 /// Three members of a busy cluster, of which one that does not lead lacks much of the log.
 fn lagging() -> (Desired, Observation, u32) {
@@ -269,6 +269,34 @@ fn a_service_that_is_refused_holds_nothing_up() {
         matches!(plan.actions.as_slice(), [Action::ApplyBudget { .. }, Action::ApplyServices]),
         "{:#?}",
         plan.actions
+    );
+}
+
+#[test]
+fn a_label_that_is_refused_holds_nothing_up_and_keeps_none_from_another_pod() {
+    let (desired, mut seen) = rested(3);
+    for ordinal in [0, 2] {
+        pod(&mut seen, ordinal).role = None;
+    }
+    let labelled = |plan: &Plan| -> Vec<_> {
+        let of = |action: &Action| match action {
+            Action::LabelPod { ordinal, .. } => Some(ordinal.0),
+            _ => None,
+        };
+        plan.actions.iter().filter_map(of).collect()
+    };
+    assert_eq!(labelled(&planned(&desired, &seen)), [0, 2]);
+    let why = "denied by a policy".to_owned();
+    seen.refused = Some(RefusedWrite { action: "label-pod".to_owned(), why });
+    for (refused, next) in [(0, 2), (2, 0)] {
+        seen.refusals.label = Some(Ordinal(refused));
+        let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
+        assert!(matches!(plan.actions.first(), Some(Action::ApplyBudget { .. })), "{plan:#?}");
+        assert_eq!(labelled(&plan), [next], "{plan:#?}");
+    }
+    assert!(
+        planned(&desired, &seen).is_at_rest(),
+        "it is tried for ever, and keeps no comparison from being made"
     );
 }
 

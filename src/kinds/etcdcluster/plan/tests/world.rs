@@ -203,7 +203,7 @@ impl World {
             backup: Fact::Absent,
             has_finalizer: self.has_finalizer,
             refused: None,
-            refusals: Refusals { template: self.refused, volume: None },
+            refusals: Refusals { template: self.refused, ..Refusals::default() },
         }
     }
 

@@ -239,15 +239,19 @@ fn a_leaf_is_for_the_names_that_are_asked_for_and_no_others() {
     let authority = create();
     let mut kept = Kept::sound(&authority);
     let asking = |names: &[&str]| cluster(&json!({"tls": {"extraNames": names}}));
-    let is_fit = |kept: &Kept| kept.facts(NOW).leaves[&Holder::Server].known().unwrap().is_fit();
-    assert!(is_fit(&kept));
+    let is_as_asked = |kept: &Kept| {
+        let secret = kept.leaf(Holder::Server, NOW);
+        assert!(secret.is_fit(), "members start with it");
+        secret.leaf.is_some_and(|leaf| leaf.has_wanted_names)
+    };
+    assert!(is_as_asked(&kept));
     kept.spec = asking(&["*.example.com", "2001:DB8::7"]);
-    assert!(!is_fit(&kept), "a wildcard is missing");
+    assert!(!is_as_asked(&kept), "a wildcard is missing");
     let [server, ..] = leaves(&kept.spec).unwrap();
     kept.put(&server.secret, signed(&authority, &server, NOW));
-    assert!(is_fit(&kept));
+    assert!(is_as_asked(&kept));
     kept.spec = asking(&["*.example.com"]);
-    assert!(!is_fit(&kept), "an address is not asked for any more");
+    assert!(!is_as_asked(&kept), "an address is not asked for any more");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
     let plan = planned(&desired, &seen);
     assert!(plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
     seen.backup_schedule = Fact::Unknown;
-    pod(&mut seen, 0).role = None;
+    seen.stateful_set = Fact::Absent;
     assert!(!planned(&desired, &seen).is_at_rest());
 }
 

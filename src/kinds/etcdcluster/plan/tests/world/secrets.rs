@@ -26,6 +26,7 @@ pub fn leaf(signed_by: u64, trusted: &[u64]) -> LeafSecret {
     let leaf = Leaf {
         signed_by: ids(&[signed_by]),
         fit_for: ids(&[signed_by]),
+        has_wanted_names: true,
         renewal_age: Age::Fresh,
         last_call_age: Age::Fresh,
         overlap_age: Age::PastDeadline,
