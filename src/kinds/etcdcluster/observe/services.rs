@@ -1,4 +1,4 @@
-//! The Services, as against how they should be. Pure.
+//! The Services, as against how they should be. Time is an argument.
 //!
 //! Guarantees: one that is not there, or belongs to another owner, is always found so. One that another client or a
 //! webhook changes each time that it is applied counts as it should be after [`TRIES`] within [`PAUSE`], so that it holds
