@@ -122,9 +122,9 @@ be_patient() {
 }
 
 image=
-# The image, while the tests wait for other things: it takes what the cores have left. In a session of its own, so that
-# all of it can be told from the rest. The profile is the one that builds quickly; the nightly runs the one that ships.
-# Where the kernel schedules by session, the session has to be the one that gives way.
+# The image, while other stages wait: it takes what the cores have left. The linter leaves it half of them. In a session of
+# its own, so that all of it can be told from the rest. The profile is the one that builds quickly; the nightly runs the one
+# that ships. Where the kernel schedules by session, the session has to be the one that gives way.
 start_image() {
     local idle=()
     ! command -v chrt >/dev/null || idle=(chrt --idle 0)
@@ -243,10 +243,10 @@ main() {
     trap cleanup EXIT
     for stage in "${stages[@]}"; do
         failed=$stage
+        if [[ -z $image && $stage =~ ^(lint|build)$ && " ${stages[*]} " == *' cluster '* ]]; then start_image; fi
         [[ $stage != cluster ]] || await_image
         run_stage "$stage"
         if [[ $stage == build ]]; then be_patient; fi
-        if [[ $stage == build && " ${stages[*]} " == *' cluster '* ]]; then start_image; fi
     done
     if [[ ${stages[*]} == "${STAGES[*]}" ]]; then
         failed='the list of test programs'

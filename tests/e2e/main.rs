@@ -69,7 +69,7 @@ fn batches() -> [Batch; 6] {
             1,
         ),
         batch(Way::Chart, &[etcd::TESTS, tdset::TESTS, databasemigration::TESTS], 5),
-        batch(Way::Chart, etcd::ASIDE, 3),
+        batch(Way::Chart, etcd::ASIDE, 4),
         batch(Way::Chart, &[etcd::ALONE], 1),
         batch(Way::Chart, &[&[etcd::LAST, installation::LAST]], 1),
         batch(Way::Kustomize, &[installation::TESTS], 1),

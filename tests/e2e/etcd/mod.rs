@@ -114,6 +114,7 @@ pub const ASIDE: &[&[Test]] = &[
         ),
     ],
     rare_paths::TESTS,
+    unattended::WITHOUT_AN_OPERATOR,
 ];
 
 /// Under the deployed operator, of which each takes all that the machine has, measures that, or keeps others from it.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use kit::operator::Fate;
 use kit::random::is_night;
 use kit::wait::patient;
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, condition};
+use super::fault_scenario::operated;
 use super::{NEWEST, gone_with_its_object, is_ready};
 use crate::Test;
 use crate::cluster::{Bed, Namespace};
@@ -20,6 +22,12 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Without gatehouse, which is there again afterwards.
 pub const WITHOUT_GATEHOUSE: &[Test] =
     &[("etcd_without_gatehouse_is_reached_by_its_service", etcd_without_gatehouse_is_reached_by_its_service)];
+
+/// With an operator of its own, which ends, while those that are deployed stand aside.
+pub const WITHOUT_AN_OPERATOR: &[Test] = &[(
+    "etcd_without_an_operator_is_reached_by_its_service",
+    etcd_without_an_operator_is_reached_by_its_service,
+)];
 
 pub fn etcd_that_is_paused_is_reached_by_its_service(bed: &Bed, way: Way) {
     bed.deployed(way);
@@ -49,6 +57,19 @@ fn etcd_without_gatehouse_is_reached_by_its_service(bed: &Bed, way: Way) {
     works(&namespace, "shop");
     etcd.until_settled(3);
     gone_with_its_object(bed, &namespace);
+}
+
+fn etcd_without_an_operator_is_reached_by_its_service(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-unworked");
+    let _aside = bed.stand_aside();
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    operated(bed, way, &namespace, Fate::Lives, |_| etcd.until_settled(3));
+    is_reached(&etcd, &namespace, way, "without an operator");
+    operated(bed, way, &namespace, Fate::Lives, |_| {
+        etcd.until_settled(3);
+        gone_with_its_object(bed, &namespace);
+    });
 }
 
 /// Every pod is deleted, one after the other, while a client that knows the Service alone writes: it sees no outage.
