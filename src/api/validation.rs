@@ -60,7 +60,12 @@ fn validated(kind: &dyn Kind, change: &Change, now: Option<Timestamp>) -> Valida
         let untouched = || hub(kind, change.new).get("spec") == old.get("spec");
         if whole || untouched() {
             // Not as if it were new: what may no longer be made may well be there, and excuses nothing then.
-            ratchet(&mut validation, &found(kind, written, Some(old), change.author, None).validation);
+            let mut known = found(kind, written, Some(old), change.author, None).validation;
+            if change.new.version != Version::V1 {
+                // What was read without it is not stored without it for all that.
+                known.errors.retain(|fault| fault.detail != DOES_NOT_FIT);
+            }
+            ratchet(&mut validation, &known);
         }
     }
     if validation.errors.len() > MOST_FAULTS {
@@ -138,10 +143,12 @@ fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<FieldError> {
         Version::V1Alpha1 => Cow::Borrowed(written.object),
         version @ Version::V1 => Cow::Owned(kind.lens().convert(hub.clone(), version, Version::V1Alpha1)),
     };
-    let detail =
-        "what v1alpha1 cannot say does not fit into annotations of 256 KiB in all, by which it is kept there";
-    lost(&shown).then(|| FieldError::new(Path::spec(), Reason::TooLong, detail))
+    lost(&shown).then(|| FieldError::new(Path::spec(), Reason::TooLong, DOES_NOT_FIT))
 }
+
+/// Why an object cannot be written by v1alpha1, or made as one that v1alpha1 could not show.
+const DOES_NOT_FIT: &str =
+    "what v1alpha1 cannot say does not fit into annotations of 256 KiB in all, by which it is kept there";
 
 /// An object lighter than this has annotations that fit, however its text is escaped.
 const SURELY_FITS: usize = 32 * 1024;

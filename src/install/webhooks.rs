@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use kube::core::ObjectMeta;
 
 use super::{NAME, Plan, address, annotations};
+use crate::api::lens::memory;
 use crate::api::pod_hook::{self, PodHook};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
@@ -163,7 +164,8 @@ fn namespaces(plan: &Plan) -> LabelSelector {
     LabelSelector { match_expressions: worked.map(|worked| vec![worked]), match_labels: None }
 }
 
-/// Leaves out updates that change nothing which is validated: finalizers, owners, managed fields.
+/// Leaves out updates that change nothing which is validated: finalizers, owners, managed fields. Not of what was read
+/// without what the old version cannot say: whatever is written of it loses that.
 fn conditions() -> Vec<MatchCondition> {
     vec![MatchCondition { name: "changes-what-is-judged".to_owned(), expression: changes() }]
 }
@@ -175,6 +177,10 @@ fn changes() -> String {
     let other = [
         "request.operation != 'UPDATE'".to_owned(),
         "(has(request.subResource) && request.subResource != '')".to_owned(),
+        format!(
+            "(has(object.metadata.annotations) && '{}' in object.metadata.annotations)",
+            memory::dropped()
+        ),
     ];
     other.into_iter().chain(judged.map(differs)).collect::<Vec<_>>().join(" || ")
 }

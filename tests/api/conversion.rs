@@ -35,6 +35,10 @@ pub const TESTS: &[Test] = &[
         remembered::an_object_is_accepted_as_long_as_the_old_version_can_carry_it,
     ),
     (
+        "an_object_that_the_old_version_can_no_longer_carry_is_written_as_v1_only",
+        remembered::an_object_that_the_old_version_can_no_longer_carry_is_written_as_v1_only,
+    ),
+    (
         "a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show",
         remembered::a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show,
     ),

@@ -136,7 +136,7 @@ impl Memory {
         if written.is_some() && (writer.size <= room.surely || writer.size <= (room.exactly)()) {
             return writer.loss;
         }
-        Loss::from([(format!("{PREFIX}{DROPPED}"), "true".to_owned())])
+        Loss::from([(dropped(), "true".to_owned())])
     }
 }
 
@@ -189,10 +189,16 @@ impl Writer {
     }
 }
 
+/// The key of the annotation of an object of the spoke that there was no room for what it cannot say.
+#[must_use]
+pub fn dropped() -> String {
+    format!("{PREFIX}{DROPPED}")
+}
+
 /// An object's annotations say that there was no room for what the spoke cannot say.
 #[must_use]
 pub fn is_dropped(annotations: &Value) -> bool {
-    annotations.get(format!("{PREFIX}{DROPPED}")).is_some()
+    annotations.get(dropped()).is_some()
 }
 
 /// There was no room for what the spoke cannot say.
