@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observation::{
     Alarm, CertificateId, ClusterId, ConfigEntry, Handle, Holder, MemberId, Membership, Minor, Ordinal,
-    Record, Role, Template, Uid, Version,
+    Record, Refusals, Role, Template, Uid, Version,
 };
 use crate::certs::rotate::steps::Why;
 use crate::controllers::action;
@@ -331,6 +331,21 @@ impl Action {
             | Self::ApplyBackupSchedule
             | Self::StartBackup { .. }
             | Self::AddFinalizer => false,
+        }
+    }
+
+    /// Writes down whether the API server has refused it, if that is tried again after everything else.
+    pub fn remember(&self, refusals: &mut Refusals, is_refused: bool) {
+        match self {
+            Self::ApplyStatefulSet { template, .. } => {
+                let other = refusals.template.filter(|refused| refused != template);
+                refusals.template = if is_refused { Some(*template) } else { other };
+            }
+            Self::ResizeVolume { ordinal, .. } => refusals.volume = is_refused.then_some(*ordinal),
+            Self::LabelPod { ordinal, .. } => refusals.label = is_refused.then_some(*ordinal),
+            Self::ApplyServices => refusals.services = is_refused,
+            Self::ApplyBudget { .. } => refusals.budget = is_refused,
+            _ => {}
         }
     }
 

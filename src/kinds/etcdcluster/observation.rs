@@ -214,6 +214,12 @@ pub struct Refusals {
     /// The member whose pod it does not let get its label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Ordinal>,
+    /// Whether it does not take the Services.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub services: bool,
+    /// Whether it does not take the PodDisruptionBudget.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub budget: bool,
 }
 
 impl Refusals {

@@ -216,15 +216,8 @@ impl ReconcileState {
 
     /// An action was carried out, or at least tried. `is_refused`: it fails until something else changes.
     pub fn carried_out(&mut self, action: &Action, is_refused: bool) {
+        action.remember(&mut self.refusals, is_refused);
         match action {
-            Action::ApplyStatefulSet { template, .. } => {
-                let other = self.refusals.template.filter(|refused| refused != template);
-                self.refusals.template = if is_refused { Some(*template) } else { other };
-            }
-            Action::ResizeVolume { ordinal, .. } => {
-                self.refusals.volume = is_refused.then_some(*ordinal);
-            }
-            Action::LabelPod { ordinal, .. } => self.refusals.label = is_refused.then_some(*ordinal),
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             _ => {}

@@ -64,6 +64,7 @@ kit::slices!(
     refused_volume,
     refused_budget,
     refused_services,
+    refused_volumes_and_services,
     protected,
     orphans,
     volumes,

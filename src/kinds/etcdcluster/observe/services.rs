@@ -4,6 +4,7 @@
 //! webhook changes each time that it is applied counts as it should be after [`TRIES`] within [`PAUSE`], so that it holds
 //! nothing up; then it is applied again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
@@ -19,38 +20,63 @@ const TRIES: u32 = 3;
 /// For how long, from the first of these on.
 const PAUSE: Duration = Duration::from_mins(10);
 
-/// What was applied, and how often.
+/// What was applied, and how often, by the names of the Services.
 #[derive(Clone, Debug, Default)]
-pub struct Applied {
-    stamps: Vec<String>,
-    since: Option<Instant>,
+pub struct Applied(BTreeMap<String, Tries>);
+
+/// How often a Service that was there had to be applied.
+#[derive(Clone, Debug)]
+struct Tries {
+    stamp: Option<String>,
+    since: Instant,
     times: u32,
+    /// Whether it has to be now.
+    is_due: bool,
 }
 
 impl Applied {
-    /// They have been applied.
-    pub const fn count(&mut self) {
-        self.times = self.times.saturating_add(1);
+    /// All that had to be have been applied.
+    pub fn count(&mut self) {
+        for tries in self.0.values_mut().filter(|tries| tries.is_due) {
+            tries.times = tries.times.saturating_add(1);
+        }
     }
 
     /// How the Services were found, for the cluster of that uid.
     pub fn look(&mut self, services: &[(Manifest, Option<Service>)], cluster: &str, now: Instant) -> Found {
-        let stamps: Vec<_> =
-            services.iter().filter_map(|(manifest, _)| manifest.stamp().map(ToOwned::to_owned)).collect();
-        let is_over = self.since.is_none_or(|since| now.duration_since(since) >= PAUSE);
-        if is_over || self.stamps != stamps {
-            *self = Self { stamps, since: Some(now), times: 0 };
+        self.0.values_mut().for_each(|tries| tries.is_due = false);
+        let mut found = Found::Current;
+        for (manifest, service) in services {
+            let is_right = match service {
+                Some(service) if owner(&service.metadata, cluster) == Owner::Foreign => {
+                    return Found::Foreign;
+                }
+                Some(service) => self.is_right(manifest, service, now),
+                None => false,
+            };
+            if !is_right {
+                found = Found::Outdated;
+            }
         }
-        let there = || services.iter().filter_map(|(manifest, service)| Some((manifest, service.as_ref()?)));
-        let is_left = self.times >= TRIES;
-        let right = there().filter(|(manifest, service)| is_left || !manifest.missing_from(service));
-        if there().any(|(_, service)| owner(&service.metadata, cluster) == Owner::Foreign) {
-            Found::Foreign
-        } else if right.count() == services.len() {
-            Found::Current
-        } else {
-            Found::Outdated
+        found
+    }
+
+    /// Whether a Service is as it should be, or is left for a while.
+    fn is_right(&mut self, manifest: &Manifest, service: &Service, now: Instant) -> bool {
+        let stamp = manifest.stamp().map(ToOwned::to_owned);
+        let name = manifest.place.name.clone();
+        let tries = self.0.entry(name).or_insert_with(|| Tries::first(stamp.clone(), now));
+        if tries.stamp != stamp || now.duration_since(tries.since) >= PAUSE {
+            *tries = Tries::first(stamp, now);
         }
+        tries.is_due = manifest.missing_from(service) && tries.times < TRIES;
+        !tries.is_due
+    }
+}
+
+impl Tries {
+    const fn first(stamp: Option<String>, since: Instant) -> Self {
+        Self { stamp, since, times: 0, is_due: false }
     }
 }
 
@@ -100,6 +126,9 @@ mod tests {
         let mut gone = changed.clone();
         gone[0].1 = None;
         assert_eq!(look(&gone, 7), Found::Outdated, "one is not there");
+        let mut both = changed.clone();
+        both[0].1.as_mut().unwrap().spec.as_mut().unwrap().publish_not_ready_addresses = None;
+        assert_eq!(look(&both, 7), Found::Outdated, "another one is changed for the first time");
         assert_eq!(look(&changed, 8), Found::Current);
         assert_eq!(look(&changed, 601), Found::Outdated, "it is tried again");
         let others = self::changed(made(&json!({"clientService": {"annotations": {"a": "b"}}})));

@@ -15,11 +15,8 @@ use crate::kinds::etcdcluster::observation::{
 /// [after everything else](refused).
 pub fn label(cluster: &ClusterState) -> Option<Decision> {
     let labels = labels(cluster).map(|(_, label)| label);
-    Decision::act(cluster, labels.filter(|_| !was_refused(cluster, LABEL)))
+    Decision::act(cluster, labels.filter(|_| cluster.seen.refusals.label.is_none()))
 }
-
-/// What [`Action::LabelPod`] is called.
-const LABEL: &str = "label-pod";
 
 /// The labels that pods lack, by ordinal.
 fn labels(cluster: &ClusterState) -> impl Iterator<Item = (Ordinal, Action)> {
@@ -125,31 +122,23 @@ pub fn maintain(cluster: &ClusterState) -> Option<Decision> {
     if !preconditions::hold(cluster) {
         return None;
     }
-    let budget = budget(cluster).filter(|_| !was_refused(cluster, "apply-budget"));
+    let budget = budget(cluster).filter(|_| !cluster.seen.refusals.budget);
     Decision::act(cluster, budget).or_else(|| shrink_file(cluster))
 }
 
-/// What the API server refused in the last reconciliation, and nothing waits for: it is tried again after everything
-/// else, which it does not hold up that way.
-pub fn refused(cluster: &ClusterState) -> Option<Action> {
-    let budget = || budget(cluster).filter(|_| preconditions::hold(cluster));
-    match cluster.seen.refused.as_ref()?.action.as_str() {
-        LABEL => {
-            // The one that was refused last comes last, so that it keeps no label from another.
-            let refused = cluster.seen.refusals.label;
-            let next = labels(cluster).min_by_key(|(ordinal, _)| (Some(*ordinal) <= refused, *ordinal));
-            next.map(|(_, label)| label)
-        }
-        "resize-volume" => grow_volume(cluster),
-        "apply-budget" => budget(),
-        "apply-services" => apply_services(cluster),
-        _ => None,
-    }
-}
-
-/// Whether the API server refused an action of that name in the last reconciliation.
-pub fn was_refused(cluster: &ClusterState, action: &str) -> bool {
-    cluster.seen.refused.as_ref().is_some_and(|refused| refused.action == action)
+/// What the API server has refused, and nothing waits for: it is tried again after everything else, which it does not hold
+/// up that way. In one order, at most one of each kind.
+pub fn refused(cluster: &ClusterState) -> impl Iterator<Item = Action> {
+    let refusals = cluster.seen.refusals;
+    // The pod that was refused last comes last, so that it keeps no label from another.
+    let label = refusals.label.and_then(|refused| {
+        let next = labels(cluster).min_by_key(|(ordinal, _)| (*ordinal <= refused, *ordinal));
+        next.map(|(_, label)| label)
+    });
+    let services = apply_services(cluster).filter(|_| refusals.services);
+    let budget = budget(cluster).filter(|_| refusals.budget && preconditions::hold(cluster));
+    let volume = grow_volume(cluster).filter(|_| refusals.volume.is_some());
+    label.into_iter().chain(services).chain(budget).chain(volume)
 }
 
 /// The PodDisruptionBudget as the voters of now have it.

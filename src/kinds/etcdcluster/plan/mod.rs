@@ -97,12 +97,24 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
 
 /// What is decided, between what waits for nothing else and what nothing waits for.
 fn beside(cluster: &ClusterState, decided: Vec<Action>) -> Vec<Action> {
+    let again = again(cluster, &decided);
+    [certificates::actions(cluster), decided, again.into_iter().collect()].concat()
+}
+
+/// One write of those that the API server has refused: the next after the one that it refused last, so that none keeps
+/// another one from being tried.
+fn again(cluster: &ClusterState, decided: &[Action]) -> Option<Action> {
     let desired = cluster.desired;
     let sets = |action: &Action| matches!(action, Action::ApplyStatefulSet { .. });
     let template = upgrade::apply_again(cluster).filter(|_| !decided.iter().any(sets));
-    let refused = housekeeping::refused(cluster).into_iter().chain(template);
-    let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
-    [certificates::actions(cluster), decided, refused.collect()].concat()
+    // Pods are labelled whatever is held.
+    let may_write = |action: &Action| !desired.is_paused || matches!(action, Action::LabelPod { .. });
+    let refused = housekeeping::refused(cluster).chain(template);
+    let refused: Vec<_> = refused.filter(|action| !desired.is_deleting && may_write(action)).collect();
+    let last = cluster.seen.refused.as_ref().map(|refused| refused.action.as_str());
+    let place = refused.iter().position(|action| Some(action.name()) == last);
+    let next = place.map_or(0, |place| place + 1);
+    refused.get(next).or_else(|| refused.first()).cloned()
 }
 
 /// The actions up to the first irreversible one: what comes after it has to be decided on what it made.

@@ -20,14 +20,14 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     if cluster.needs_finalizer() {
         actions.push(Action::AddFinalizer);
     }
-    if !housekeeping::was_refused(cluster, "apply-services") {
+    if !cluster.seen.refusals.services {
         actions.extend(housekeeping::apply_services(cluster));
     }
     actions.extend(pods(cluster));
     let entries = retold(cluster).into_iter().chain(rebuilt(cluster));
     actions.extend(cluster.write_config(entries.collect()));
     actions.extend(terminal(cluster));
-    if !housekeeping::was_refused(cluster, "resize-volume") {
+    if cluster.seen.refusals.volume.is_none() {
         actions.extend(housekeeping::grow_volume(cluster));
     }
     Decision::act(cluster, actions)

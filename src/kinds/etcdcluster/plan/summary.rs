@@ -306,6 +306,9 @@ fn quorum_lost(cluster: &ClusterState) -> Finding {
 fn certificates_ready(cluster: &ClusterState) -> Finding {
     let (state, reason) = match cluster.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
+        Certificates::Valid if !certificates::have_wanted_names(cluster) => {
+            (State::False, reason::CERTIFICATES_PENDING)
+        }
         Certificates::Valid => root_password(cluster),
         _ if !certificates::actions(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),

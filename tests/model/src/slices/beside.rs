@@ -108,15 +108,23 @@ pub fn refused_volume() -> Slice {
 /// The API server does not let the PodDisruptionBudget be changed, once there are fewer members; work rests for a while.
 pub fn refused_budget() -> Slice {
     let edits = [Edit::Replicas(1), Edit::Pause(true), Edit::Pause(false), Edit::Revision];
-    let start = refused(2, Policy::Writes("apply-budget"), &edits);
+    let start = refused(2, Policy::Writes(&["apply-budget"]), &edits);
     Slice::new(start, &[REFUSED, ONE_VOTES, CRASHED], &["apply-budget", "delete-pod"])
 }
 
 /// The API server refuses every write of the Services.
 pub fn refused_services() -> Slice {
-    let mut start = refused(2, Policy::Writes("apply-services"), &[Edit::Revision]);
+    let mut start = refused(2, Policy::Writes(&["apply-services"]), &[Edit::Revision]);
     start.faults.objects = 1;
     Slice::new(start, &[REFUSED, CRASHED], &["apply-services", "delete-pod"])
+}
+
+/// The API server lets no claim grow and refuses the Services, of which one is gone.
+pub fn refused_volumes_and_services() -> Slice {
+    let edits = [Edit::Size(2 << 30), Edit::Revision];
+    let mut start = refused(2, Policy::Writes(&["resize-volume", "apply-services"]), &edits);
+    start.faults = Faults { objects: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[REFUSED, CRASHED], &["resize-volume", "apply-services", "delete-pod"])
 }
 
 /// An object is deleted whose deletion is refused, until it is not refused any more. The StatefulSet may be deleted

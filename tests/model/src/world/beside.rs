@@ -55,8 +55,8 @@ pub enum Policy {
     Template(Template),
     /// That a claim grows.
     Volume(Ordinal),
-    /// Writes of that name.
-    Writes(&'static str),
+    /// Writes of those names.
+    Writes(&'static [&'static str]),
 }
 
 impl Policy {
@@ -64,7 +64,7 @@ impl Policy {
         match (self, effect) {
             (Self::Template(refused), Effect::ApplyStatefulSet { template, .. }) => *template == refused,
             (Self::Volume(refused), Effect::ResizeVolume { ordinal, .. }) => *ordinal == refused,
-            (Self::Writes(name), effect) => effect.name() == name,
+            (Self::Writes(names), effect) => names.contains(&effect.name()),
             _ => false,
         }
     }
@@ -96,14 +96,7 @@ impl Beside {
         if is_refused {
             self.refused.get_or_insert_with(|| effect.name());
         }
-        match effect {
-            Effect::ApplyStatefulSet { template, .. } => {
-                let other = self.refusals.template.filter(|refused| refused != template);
-                self.refusals.template = if is_refused { Some(*template) } else { other };
-            }
-            Effect::ResizeVolume { ordinal, .. } => self.refusals.volume = is_refused.then_some(*ordinal),
-            _ => {}
-        }
+        effect.remember(&mut self.refusals, is_refused);
     }
 
     /// What it remembers by itself is gone with its process.
@@ -112,21 +105,33 @@ impl Beside {
         self.refusals = Refusals::default();
     }
 
-    /// Whether nothing comes of a plan but that the API server refuses the same once more.
-    pub fn is_refused_again(&self, actions: &[Effect]) -> bool {
-        let Some(first) = actions.first().filter(|first| self.is_refused(first)) else { return false };
-        let mut after = self.clone();
-        after.refused = None;
-        after.remember(first, true);
-        after == *self
-    }
-
     pub fn refused_write(&self) -> Option<RefusedWrite> {
         self.refused.map(|action| RefusedWrite { action: action.to_owned(), why: "a policy".to_owned() })
     }
 }
 
+/// As many writes are tried again in turn.
+const IN_TURN: usize = 5;
+
 impl World {
+    /// Whether nothing comes of what is planned but that the API server refuses the same once more: one write, or several
+    /// in turn.
+    pub fn is_refused_again(&self, unread: Option<Unread>, hand: Hand) -> bool {
+        let mut after = self.clone();
+        for _ in 0..IN_TURN {
+            let (_, plan) = after.planned(unread, hand);
+            let Some(first) = plan.actions.first().filter(|first| self.beside.is_refused(first)) else {
+                return false;
+            };
+            after.beside.refused = None;
+            after.beside.remember(first, true);
+            if after.beside == self.beside {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether authentication is on, as far as that can be read.
     pub fn auth(&self, is_heard: bool) -> Fact<bool> {
         let access = self.beside.access;

@@ -188,8 +188,8 @@ impl World {
         self.judge_plan(&seen, &plan);
         let listed = || plan.summary.members.iter().filter_map(|member| Some((member.ordinal, member.id?)));
         let remembered = self.objects.remembered.as_ref().map(|_| listed().collect());
-        let is_idle = plan.actions.is_empty() && self.beside.refused.is_none()
-            || self.beside.is_refused_again(&plan.actions);
+        let is_idle =
+            plan.actions.is_empty() && self.beside.refused.is_none() || self.is_refused_again(unread, hand);
         if is_idle && self.broken.is_none() && remembered == self.objects.remembered {
             return None;
         }

@@ -10,7 +10,7 @@ use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, RefusedWrite, Template,
+    Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, Refusals, RefusedWrite, Template,
 };
 use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP, Plan};
 
@@ -230,8 +230,7 @@ fn volumes_grow_while_members_are_down_and_a_refusal_holds_nothing_up() {
     (seen.membership, seen.alarms) = (Fact::Unknown, Fact::Unknown);
     assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ResizeVolume { .. }]));
     let (_, mut seen) = rested(3);
-    let why = "exceeded quota".to_owned();
-    seen.refused = Some(RefusedWrite { action: "resize-volume".to_owned(), why });
+    seen.refusals.volume = Some(Ordinal(0));
     let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
     assert!(
         matches!(plan.actions.as_slice(), [Action::ApplyBudget { .. }, Action::ResizeVolume { .. }]),
@@ -247,8 +246,6 @@ fn volumes_grow_while_members_are_down_and_a_refusal_holds_nothing_up() {
 fn a_claim_that_is_refused_to_grow_does_not_keep_others_small() {
     let (mut desired, mut seen) = rested(3);
     desired.volume_size *= 2;
-    let why = "exceeded quota".to_owned();
-    seen.refused = Some(RefusedWrite { action: "resize-volume".to_owned(), why });
     for (refused, next) in [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 0)] {
         seen.refusals.volume = refused.map(Ordinal);
         let plan = planned(&desired, &seen);
@@ -262,8 +259,7 @@ fn a_service_that_is_refused_holds_nothing_up() {
     let (desired, mut seen) = rested(3);
     seen.services = Fact::Known(Found::Outdated);
     assert_eq!(planned(&desired, &seen).actions, [Action::ApplyServices]);
-    let why = "exceeded quota".to_owned();
-    seen.refused = Some(RefusedWrite { action: "apply-services".to_owned(), why });
+    seen.refusals.services = true;
     let plan = planned(&Desired { replicas: 5, ..desired }, &seen);
     assert!(
         matches!(plan.actions.as_slice(), [Action::ApplyBudget { .. }, Action::ApplyServices]),
@@ -286,8 +282,6 @@ fn a_label_that_is_refused_holds_nothing_up_and_keeps_none_from_another_pod() {
         plan.actions.iter().filter_map(of).collect()
     };
     assert_eq!(labelled(&planned(&desired, &seen)), [0, 2]);
-    let why = "denied by a policy".to_owned();
-    seen.refused = Some(RefusedWrite { action: "label-pod".to_owned(), why });
     for (refused, next) in [(0, 2), (2, 0)] {
         seen.refusals.label = Some(Ordinal(refused));
         let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
@@ -298,6 +292,34 @@ fn a_label_that_is_refused_holds_nothing_up_and_keeps_none_from_another_pod() {
         planned(&desired, &seen).is_at_rest(),
         "it is tried for ever, and keeps no comparison from being made"
     );
+}
+
+#[test]
+fn of_several_writes_that_are_refused_each_is_tried_again_and_the_rest_goes_on() {
+    let (desired, mut seen) = rested(3);
+    let desired = Desired { volume_size: desired.volume_size * 2, ..desired };
+    pod(&mut seen, 1).role = None;
+    seen.services = Fact::Known(Found::Outdated);
+    seen.refusals =
+        Refusals { label: Some(Ordinal(1)), services: true, volume: Some(Ordinal(2)), ..Refusals::default() };
+    let mut tried = Vec::new();
+    for _ in 0..6 {
+        let plan = planned(&desired, &seen);
+        let [again] = plan.actions.as_slice() else { panic!("{plan:#?}") };
+        tried.push(again.name());
+        seen.refused = Some(RefusedWrite { action: again.name().to_owned(), why: "a policy".to_owned() });
+        let grown = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
+        assert!(matches!(grown.actions.first(), Some(Action::ApplyBudget { .. })), "{grown:#?}");
+    }
+    let round = ["label-pod", "apply-services", "resize-volume"];
+    assert_eq!(tried, [round, round].concat());
+
+    let paused = Desired { is_paused: true, ..desired };
+    for last in round {
+        seen.refused = Some(RefusedWrite { action: last.to_owned(), why: "a policy".to_owned() });
+        let plan = planned(&paused, &seen);
+        let [Action::LabelPod { .. }] = plan.actions.as_slice() else { panic!("{last}: {plan:#?}") };
+    }
 }
 
 #[test]
