@@ -9,7 +9,6 @@ use kit::audit::Line;
 use kit::call::Call;
 use kit::objects::{Ask, Objects, Outcome, path_of};
 use kit::process;
-use kit::refusal::until_judged;
 use kit::wait::{PATIENCE, eventually, timeout};
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options};
@@ -338,11 +337,10 @@ impl Namespace<'_> {
         self.bed.kubectl(&all)
     }
 
-    /// Applies an object; once more, where that was not judged in time.
+    /// Applies an object.
     #[track_caller]
     pub fn apply(&self, object: &Value) {
-        let applied = until_judged(|| self.try_apply(object), String::as_str);
-        applied.unwrap_or_else(|why| panic!("{why}"));
+        self.try_apply(object).unwrap_or_else(|why| panic!("{why}"));
     }
 
     /// Merges that into the object of a resource and a name.

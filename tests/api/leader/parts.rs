@@ -7,7 +7,7 @@ use std::thread;
 
 use kit::bed::{Bed, NAMESPACE};
 use kit::deploy::{helm, kind};
-use kit::objects::{Ask, Refusal, http_get, is_late, of};
+use kit::objects::{Ask, Refusal, http_get, of};
 use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -47,19 +47,12 @@ impl Drop for Reviews<'_> {
 fn under_reviews(house: &House, act: impl FnOnce(&Reviews)) {
     let (ends, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let path = of("v1", &house.namespace.name, "tdsets") + "?dryRun=All";
-    let objects = &house.bed.objects;
-    // One that the API server did not wait for was not judged.
-    let judged = |ask: Ask| loop {
-        match objects.one(ask.clone()) {
-            Err(refusal) if is_late(&refusal.message) && !ends.load(Ordering::Relaxed) => {}
-            other => break other,
-        }
-    };
+    let judged = |object: Value| house.bed.objects.one(Ask::post(&*path, object));
     let call = || -> Vec<Result<Value, Refusal>> {
         let mut unexpected = Vec::new();
         while !ends.load(Ordering::Relaxed) {
-            let allowed = judged(Ask::post(&*path, tdset("asked", &json!({}))));
-            let denied = judged(Ask::post(&*path, tdset("asked", &json!({"timeZone": "Nowhere/Else"}))));
+            let allowed = judged(tdset("asked", &json!({})));
+            let denied = judged(tdset("asked", &json!({"timeZone": "Nowhere/Else"})));
             unexpected.extend([allowed].into_iter().filter(Result::is_err));
             let is_denied = matches!(&denied, Err(refusal) if refusal.message.contains("spec.timeZone"));
             unexpected.extend([denied].into_iter().filter(|_| !is_denied));

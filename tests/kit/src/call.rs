@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::refusal::until_judged;
+
 /// How often kubectl was run.
 static KUBECTL: AtomicUsize = AtomicUsize::new(0);
 
@@ -58,15 +60,24 @@ impl Call {
         std::iter::once(name).chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it worked, its output, and what it printed beside.
+    /// Whether it worked, its output, and what it printed beside. kubectl is run again where a webhook had not judged in
+    /// time what it asked for.
     fn end(mut self) -> (bool, String, String) {
         let line = self.line();
-        if line.starts_with("kubectl ") {
-            KUBECTL.fetch_add(1, Ordering::Relaxed);
+        if !line.starts_with("kubectl ") {
+            return self.once(&line);
         }
+        let run = || {
+            KUBECTL.fetch_add(1, Ordering::Relaxed);
+            self.once(&line)
+        };
+        until_judged(run, |(worked, _, errors)| Some(&**errors).filter(|_| !worked))
+    }
+
+    fn once(&mut self, line: &str) -> (bool, String, String) {
         let child = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{line}: {error}"));
-        let (mut pipe, input) = (child.stdin.take().expect("piped"), self.input);
+        let (mut pipe, input) = (child.stdin.take().expect("piped"), self.input.clone());
         // Beside reading: it may write before it has read everything, and end without reading.
         let writer = std::thread::spawn(move || drop(pipe.write_all(input.as_bytes())));
         let output = child.wait_with_output().expect("it ends");

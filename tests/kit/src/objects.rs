@@ -1,6 +1,7 @@
 //! Objects as an API server has them, read and written with one client. A test looks several times a second, and a
 //! kubectl for each look would take more of the machine than the rest of the test.
 //!
+//! Guarantees: a request that a webhook had not judged in time is made again, and what comes of it is its verdict.
 //! Never: defaults or drops a field. What the API server sends is what a test sees, `managedFields` included.
 
 use std::io::{Read as _, Write as _};
@@ -19,8 +20,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 pub use crate::paths::{collection_of, of, path_of};
-use crate::refusal::until_judged;
-pub use crate::refusal::{Refusal, is_late};
+pub use crate::refusal::Refusal;
+use crate::refusal::until_judged_async;
 use crate::wait::{PATIENCE, patient};
 
 /// Requests that are under way at a time.
@@ -178,12 +179,11 @@ impl Objects {
         self.runtime.block_on(send(self.client.clone(), ask))
     }
 
-    /// The same for a request that the API server takes; once more, where that was not judged in time.
+    /// The same for a request that the API server takes.
     #[track_caller]
     pub fn must(&self, ask: Ask) -> Value {
         let what = format!("{} {}", ask.method, ask.path);
-        let answer = until_judged(move || self.one(ask.clone()), |refusal| &refusal.message);
-        answer.unwrap_or_else(|refusal| panic!("{what}: {}", refusal.message))
+        self.one(ask).unwrap_or_else(|refusal| panic!("{what}: {}", refusal.message))
     }
 
     /// What comes of a request about something that may not be there.
@@ -379,8 +379,10 @@ async fn send(client: Client, ask: Ask) -> Outcome {
     exchange(&client, ask).await.0
 }
 
+/// Makes a request until it is judged.
 async fn exchange(client: &Client, ask: Ask) -> (Outcome, Vec<String>) {
-    attempt(client, ask).await.unwrap_or_else(|why| panic!("{why}"))
+    let made = async || attempt(client, ask.clone()).await.unwrap_or_else(|why| panic!("{why}"));
+    until_judged_async(made, |(outcome, _)| outcome.as_ref().err().map(|refusal| &*refusal.message)).await
 }
 
 /// Makes a request; what came of it, and what the API server warns of. It is an error that there is no answer.
