@@ -9,6 +9,7 @@ use gatehouse::certs::certificate::{Bundle, Certificate};
 use gatehouse::install::{Address, Plan, definitions};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kit::bed::Bed;
+use kit::harness;
 use kit::objects::{Ask, http_get, of};
 use kit::program::{Gate, Program};
 use kit::wait::eventually;
@@ -61,12 +62,16 @@ impl Bare {
 
     /// Waits until no test changes what is installed, and keeps it so.
     pub fn turn_of_many(&self) -> RwLockReadGuard<'_, ()> {
-        self.turns.read().unwrap_or_else(PoisonError::into_inner)
+        let turn = self.turns.read().unwrap_or_else(PoisonError::into_inner);
+        harness::begin_limit();
+        turn
     }
 
     /// Waits until no other test uses it.
     pub fn turn_of_one(&self) -> RwLockWriteGuard<'_, ()> {
-        self.turns.write().unwrap_or_else(PoisonError::into_inner)
+        let turn = self.turns.write().unwrap_or_else(PoisonError::into_inner);
+        harness::begin_limit();
+        turn
     }
 
     /// The definitions as they are installed.

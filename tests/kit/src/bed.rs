@@ -20,7 +20,7 @@ use testbed::{ControlPlane, Options};
 use crate::call::Call;
 use crate::objects::{Ask, Objects, of};
 use crate::program::{Gate, Program};
-use crate::{deploy, root};
+use crate::{deploy, harness, root};
 
 pub use crate::deploy::NAMESPACE;
 
@@ -147,7 +147,9 @@ impl Bed {
     /// Waits until no other test has it to itself; those that change what all share take turns.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.is_used();
-        locked(&self.turn)
+        let turn = locked(&self.turn);
+        harness::begin_limit();
+        turn
     }
 
     /// kubectl with these words, as the administrator.

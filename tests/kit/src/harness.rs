@@ -1,10 +1,12 @@
 //! Runs tests that share what is costly to start, with the flags that `cargo test` passes on.
 //!
-//! Guarantees: each test has a limit, and fails when it has not ended by then; what a test printed by panicking is its
-//! failure; the logs of a failed test are kept at that moment, by what the suite says; how long each test took is
-//! printed, and added to the file that `TEST_TIMES` names, as lines of seconds, outcome and name.
+//! Guarantees: each test has a limit, and fails when it has not ended by then, or has not got its turn where it waits for
+//! one; what a test printed by panicking is its failure; the logs of a failed test are kept at that moment, by what the
+//! suite says; how long each test took is printed, and added to the file that `TEST_TIMES` names, as lines of seconds,
+//! outcome and name.
 //! Never: runs a failed test again, and ends the thread of one that hangs: that goes with the process.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -163,22 +165,55 @@ impl Harness {
     }
 }
 
+/// What a test tells whoever waits for its end.
+enum News {
+    /// It has waited for its turn, and its limit begins now.
+    Begins,
+    Ended(Result<(), String>),
+}
+
+thread_local! {
+    /// Of the thread of a test.
+    static TELLS: RefCell<Option<mpsc::Sender<News>>> = const { RefCell::new(None) };
+}
+
+/// The limit of the test of this thread begins now: it has what it waited for while others worked.
+pub fn begin_limit() {
+    TELLS.with_borrow(|tells| {
+        if let Some(tells) = tells {
+            // At the limit nothing listens any more.
+            let _late = tells.send(News::Begins);
+        }
+    });
+}
+
 /// Runs a test on a thread of its own until it ends or its limit comes.
 fn within_limit(limit: Duration, name: &str, run: Box<dyn FnOnce() + Send>) -> Result<(), String> {
     let (ended, end) = mpsc::channel();
     let body = move || {
+        TELLS.set(Some(ended.clone()));
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(run));
         let outcome = outcome.map_err(|panic| {
             let owned = panic.downcast_ref::<String>().map(String::as_str);
             owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
         });
         // At the limit nothing listens any more.
-        let _late = ended.send(outcome);
+        let _late = ended.send(News::Ended(outcome));
     };
     let limit = patient(limit);
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(body);
     started.map_err(|error| format!("no thread for it: {error}"))?;
-    end.recv_timeout(limit).unwrap_or_else(|_| Err(format!("not ended within its limit of {limit:?}")))
+    ended_within(limit, &end)
+}
+
+fn ended_within(limit: Duration, news: &mpsc::Receiver<News>) -> Result<(), String> {
+    loop {
+        match news.recv_timeout(limit) {
+            Ok(News::Begins) => {}
+            Ok(News::Ended(outcome)) => return outcome,
+            Err(_) => return Err(format!("not ended within its limit of {limit:?}")),
+        }
+    }
 }
 
 /// One line, written at once, so that suites that run side by side share the file.
@@ -220,6 +255,19 @@ mod tests {
         drop(never);
         assert!(harness.has_failed);
         assert_eq!(*kept.lock().expect("no holder panics"), ["hangs"]);
+    }
+
+    #[test]
+    fn the_limit_begins_once_a_test_has_its_turn() {
+        assert_eq!(within_limit(Duration::from_mins(1), "waits", Box::new(begin_limit)), Ok(()));
+        let (tells, news) = mpsc::channel();
+        TELLS.set(Some(tells.clone()));
+        begin_limit();
+        TELLS.set(None);
+        tells.send(News::Ended(Ok(()))).expect("it is heard");
+        assert_eq!(ended_within(Duration::ZERO, &news), Ok(()));
+        tells.send(News::Begins).expect("it is heard");
+        assert!(ended_within(Duration::ZERO, &news).is_err(), "the limit holds after that as well");
     }
 
     #[test]
