@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +16,7 @@ use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, http_get};
 use kit::process;
 use kit::program::{Gate, Log};
-use kit::wait::eventually;
+use kit::wait::{eventually, patient};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -47,11 +48,15 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// How long a Lease lasts unless a replica is configured otherwise.
-const TERM: SignedDuration = SignedDuration::from_secs(15);
+/// Of replicas whose Lease is not to expire, also where a busy machine renews it late: it lasts so many seconds. Their
+/// looks at it are 16 seconds apart.
+pub const LASTING: &[&str] = &["--lease-duration", "120s"];
+const LASTS: u64 = 120;
 
-/// A replica without settings of its own.
-const AS_SHIPPED: &[&str] = &[];
+/// How long a Lease lasts that is to expire, once nobody renews it and not because a busy machine is late.
+fn term() -> SignedDuration {
+    SignedDuration::try_from(patient(Duration::from_secs(30))).expect("a duration")
+}
 
 /// A control plane that is this test's for now, and several replicas behind one address.
 struct House<'a> {
@@ -106,6 +111,13 @@ impl<'a> House<'a> {
         }
         until_guarded(self.bed, &self.namespace.name);
         replicas
+    }
+
+    /// The same for so many whose Lease lasts for that time.
+    fn replicas_for(&self, term: SignedDuration, count: usize) -> Vec<Gate> {
+        let lasts = format!("{}s", term.as_secs());
+        let options = ["--lease-duration", lasts.as_str()];
+        self.replicas(&vec![&options[..]; count])
     }
 
     /// What it is off by is in this file: nothing, where it is not there.
@@ -209,13 +221,22 @@ fn passes(gate: &Gate) -> usize {
     page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{")).count()
 }
 
+/// Who a replica is, once it leads: in each life somebody else.
 fn identity(gate: &Gate) -> String {
-    gate.logs("leading")["identity"].as_str().expect("an identity").to_owned()
+    gate.logs("leading");
+    led_as(gate).expect("it leads")
+}
+
+/// Who a replica was when it led last, if it ever did.
+fn led_as(gate: &Gate) -> Option<String> {
+    let lines = gate.log().from_the_start()();
+    let last = lines.iter().rfind(|line| line["message"] == "leading")?;
+    Some(last["identity"].as_str().expect("an identity").to_owned())
 }
 
 fn one_replica_works_and_all_serve(bed: &Bed) {
     let house = House::begin(bed);
-    let replicas = house.replicas(&[AS_SHIPPED; 3]);
+    let replicas = house.replicas(&[LASTING; 3]);
     let lease = house.lease();
     assert_eq!((lease.holder, lease.transitions), (identity(&replicas[0]), 0));
     house.tdset("shop", &json!({}));
@@ -232,7 +253,7 @@ fn one_replica_works_and_all_serve(bed: &Bed) {
 
     // A lease says the truth to people.
     let spec = house.spec_of_lease();
-    assert_eq!(spec["leaseDurationSeconds"], TERM.as_secs());
+    assert_eq!(spec["leaseDurationSeconds"], LASTS);
     let time = |field: &str| spec[field].as_str().expect("a time").parse::<Timestamp>().expect("a time");
     assert!(time("acquireTime") <= time("renewTime"));
     let renewed = bed.objects.until("lease/gatehouse", "gatehouse-system", |next| {
@@ -266,11 +287,9 @@ fn generation(object: &Value) -> u64 {
 }
 
 fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
-    const TERM: SignedDuration = SignedDuration::from_secs(10);
-    let options: &[&str] = &["--lease-duration", "10s"];
-    let jump = SignedDuration::from_hours(2);
+    let (term, jump) = (term(), SignedDuration::from_hours(2));
     let house = House::begin(bed);
-    let mut replicas = house.replicas(&[options; 3]);
+    let mut replicas = house.replicas_for(term, 3);
     house.tdset("still", &json!({}));
     house.namespace.until("tdset/still", "{.status.scheduledReplicas}", "1");
     let still = house.namespace.get("deployment", "still");
@@ -284,7 +303,8 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     house.namespace.until("tdset/due", "{.status.nextTransition.window}", "exception/rush");
 
     let leader = house.lease();
-    let leading = replicas.iter().position(|one| identity(one) == leader.holder).expect("one of them leads");
+    let leading = replicas.iter().position(|one| led_as(one).as_ref() == Some(&leader.holder));
+    let leading = leading.expect("one of them leads");
     replicas.remove(leading).into_program().kill();
     // The time comes while there is no leader.
     house.jump(jump);
@@ -296,7 +316,7 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     });
     assert_eq!(next.transitions, leader.transitions + 1);
     assert!(next.acquired > due, "it had come before another led");
-    assert!(next.acquired - jump >= last.renewed + TERM, "a lease is not taken from one that may live");
+    assert!(next.acquired - jump >= last.renewed + term, "a lease is not taken from one that may live");
     let successor = until_one_leads(&replicas);
 
     let after = house.until_replicas("due", 4);
@@ -328,8 +348,9 @@ fn until_looked_at(gate: &Gate, namespace: &str, name: &str) {
 
 fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {
     let house = House::begin(bed);
-    let mut replicas =
-        house.replicas(&[&["--drain-delay", "1h"], &["--drain-delay", "100ms", "--drain-deadline", "1s"]]);
+    let long = [LASTING, &["--drain-delay", "1h"]].concat();
+    let short = [LASTING, &["--drain-delay", "100ms", "--drain-deadline", "1s"]].concat();
+    let mut replicas = house.replicas(&[&long, &short]);
     house.tdset("shop", &json!({}));
     house.until_replicas("shop", 1);
     let (leader, before) = (house.lease(), lease::version(bed));
@@ -357,17 +378,16 @@ fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {
 }
 
 fn without_an_api_server_no_replica_leads_and_then_one_does(bed: &Bed) {
-    const TERM: SignedDuration = SignedDuration::from_secs(10);
-    let options: &[&str] = &["--lease-duration", "10s"];
+    let term = term();
     let house = House::begin(bed);
-    let replicas = house.replicas(&[options; 2]);
+    let replicas = house.replicas_for(term, 2);
     house.tdset("shop", &json!({}));
     house.until_replicas("shop", 1);
 
     let leader = &replicas[until_one_leads(&replicas)];
     let frozen = Frozen::freeze(bed);
     // Whatever it took in before that, the terms are over by then.
-    let over = clock::now() + TERM * 2;
+    let over = clock::now() + term * 3 / 2;
     eventually(|| if leads(leader) { Err("the leader has not given up") } else { Ok(()) });
     let lost = leader.logs("lost the lease, the work is cancelled");
     assert_eq!(lost["reason"], "it could not be renewed in time");

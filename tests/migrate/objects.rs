@@ -1,6 +1,6 @@
 //! DatabaseMigrations on a control plane with gatehouse at its gate, where this machine is the node of the Jobs' pods.
 
-use kit::bed::{Bed as ControlPlane, Namespace};
+use kit::bed::{Bed as ControlPlane, LEADING, Namespace};
 use kit::databases::Servers;
 use kit::objects::condition;
 use kit::pods::Node;
@@ -24,7 +24,7 @@ pub fn control_plane() -> Result<ControlPlane, String> {
         plane.cluster.has_controller_manager(),
         "kube-controller-manager makes the pods: run `make tools`"
     );
-    let mut command = plane.serve("gatehouse", &INSTALLED);
+    let mut command = plane.serve("gatehouse", &[&INSTALLED[..], LEADING].concat());
     command.env("GATEHOUSE_LOG", "trace,mio=off");
     let gate = plane.start_gate(&command)?;
     gate.wait_for("installed")?;

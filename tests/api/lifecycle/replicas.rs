@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Life, until};
 use crate::installed::{SECRET, TDSETS, WRITTEN};
+use crate::leader::LASTING;
 
 pub fn two_replicas_agree_and_rest(bed: &Bed) {
     let life = Life::begin_empty(bed);
@@ -41,10 +42,12 @@ fn served(life: &Life) -> (bool, String) {
 
 pub fn replicas_with_other_settings_do_not_undo_each_other(bed: &Bed) {
     let life = Life::begin_empty(bed);
-    let one = life.spawn(0, 0);
+    // Who leads changes only where this test has it change.
+    let one = life.spawn_with(LASTING, None, 0, 0);
     one.logs("leading");
     one.logs("installed");
-    let other = life.spawn_with(&["--served-versions", "v1"], None, 0, one.address.port());
+    let options = [LASTING, &["--served-versions", "v1"]].concat();
+    let other = life.spawn_with(&options, None, 0, one.address.port());
     other.logs("installed");
     let generation = || life.at(TDSETS)["metadata"]["generation"].as_i64().expect("a number");
     let before = generation();

@@ -28,6 +28,10 @@ pub use crate::deploy::NAMESPACE;
 const INSTALLED: [&str; 6] =
     ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
 
+/// Of a gate that lives as long as its control plane: nothing waits for its Lease, and a machine that is too busy to renew
+/// it in seconds does not end a term.
+pub const LEADING: &[&str] = &["--lease-duration", "5m"];
+
 /// The beds of this process, and the tests that have used each.
 static USED: Mutex<BTreeMap<PathBuf, Use>> = Mutex::new(BTreeMap::new());
 
@@ -72,13 +76,13 @@ impl Bed {
         Ok(bed)
     }
 
-    /// The same with gatehouse at its gate, which has these options besides.
+    /// The same with gatehouse at its gate, which has these options besides. It leads until it ends.
     ///
     /// # Errors
     /// One of them cannot be started.
     pub fn with_gate(options: &Options, program: &Path, words: &[&str]) -> Result<Self, String> {
         let bed = Self::start(options, program)?;
-        let gate = bed.install(words)?;
+        let gate = bed.install(&[LEADING, words].concat())?;
         bed.set_gate(Some(gate));
         Ok(bed)
     }
