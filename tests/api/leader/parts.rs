@@ -12,7 +12,7 @@ use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::{House, identity, is_ready, metric, tdset, until_ready};
+use super::{House, LASTING, identity, is_ready, metric, tdset, until_ready};
 use crate::installed::{self, until_guarded};
 use crate::tdset::crashing_operator::STEPS;
 
@@ -78,7 +78,7 @@ pub fn a_panic_in_a_controller_is_not_felt_at_the_gate(bed: &Bed) {
     // Objects that another test has left would panic as well, in the same life.
     let options =
         ["--watch-namespaces", &house.namespace.name, "--drain-delay", "100ms", "--drain-deadline", "1s"];
-    let mut command = house.command("gatehouse", &options);
+    let mut command = house.command("gatehouse", &[LASTING, &options].concat());
     command.env("GATEHOUSE_FAIL_POINTS", format!("panic:{}", points.display()));
     let replica = house.replica_of(&command);
     replica.logs("leading");
@@ -129,13 +129,48 @@ const LEASE_OF_GATES: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-
 /// Where those with controllers elect one of them to work.
 const LEASE_OF_CONTROLLERS: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/apart";
 
-/// Grants what the chart does for two Deployments.
-fn grant(bed: &Bed) {
+/// Grants what the chart does for two Deployments, and waits until the API server knows of it.
+fn grant(bed: &Bed, elsewhere: &str) {
     let kinds = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
     let objects = helm(&["split=true", "fullnameOverride=apart"]);
     for object in objects.iter().filter(|object| kinds.contains(&kind(object))) {
         bed.objects.must(Ask::apply(object, "", ""));
     }
+    for (account, asked) in [
+        ("apart", lease("apart-gate")),
+        ("apart", secret("get", "apart-ca")),
+        ("apart", configurations()),
+        ("apart-controllers", lease("apart")),
+        ("apart-controllers", of_members(elsewhere)),
+    ] {
+        until_may(bed, account, &asked);
+    }
+}
+
+/// To read a Lease of gatehouse's.
+pub fn lease(name: &str) -> Value {
+    json!({"namespace": NAMESPACE, "group": "coordination.k8s.io", "resource": "leases", "verb": "get", "name": name})
+}
+
+fn secret(verb: &str, name: &str) -> Value {
+    json!({"namespace": NAMESPACE, "resource": "secrets", "verb": verb, "name": name})
+}
+
+/// To read the Secret of an etcd cluster.
+fn of_members(namespace: &str) -> Value {
+    json!({"namespace": namespace, "resource": "secrets", "verb": "get", "name": "shop-server"})
+}
+
+/// To install webhooks.
+fn configurations() -> Value {
+    json!({"group": "admissionregistration.k8s.io", "verb": "patch",
+        "resource": "mutatingwebhookconfigurations", "name": "gatehouse"})
+}
+
+/// Waits until the API server lets that account do that: it learns of rights a moment after they are written.
+#[track_caller]
+pub fn until_may(bed: &Bed, account: &str, asked: &Value) {
+    eventually(|| if may(bed, account, asked) { Ok(()) } else { Err(format!("{account} may not: {asked}")) });
 }
 
 /// Whether that account may do that.
@@ -149,18 +184,16 @@ fn may(bed: &Bed, account: &str, asked: &Value) -> bool {
 
 /// The gate's account reaches no Secret but that of its authority, and that of the controllers installs nothing.
 fn neither_may_do_what_is_the_others(bed: &Bed, elsewhere: &str) {
-    let secrets = |verb: &str, name: &str| json!({"namespace": NAMESPACE, "resource": "secrets", "verb": verb, "name": name});
-    assert!(may(bed, "apart", &secrets("get", "apart-ca")));
-    let of_members =
-        json!({"namespace": elsewhere, "resource": "secrets", "verb": "get", "name": "shop-server"});
-    for asked in [secrets("get", "another"), secrets("list", ""), of_members.clone()] {
+    assert!(may(bed, "apart", &secret("get", "apart-ca")));
+    for asked in [secret("get", "another"), secret("list", ""), of_members(elsewhere)] {
         assert!(!may(bed, "apart", &asked), "{asked}");
     }
-    assert!(may(bed, "apart-controllers", &of_members), "they make the certificates of etcd clusters");
-    let configurations = json!({"group": "admissionregistration.k8s.io", "verb": "patch",
-        "resource": "mutatingwebhookconfigurations", "name": "gatehouse"});
-    assert!(may(bed, "apart", &configurations));
-    assert!(!may(bed, "apart-controllers", &configurations));
+    assert!(
+        may(bed, "apart-controllers", &of_members(elsewhere)),
+        "they make the certificates of etcd clusters"
+    );
+    assert!(may(bed, "apart", &configurations()));
+    assert!(!may(bed, "apart-controllers", &configurations()));
 }
 
 /// Controllers without a gate, and with a taken port for reviews, which they do not serve.
@@ -176,11 +209,11 @@ fn start_controllers(bed: &Bed, names: &[&str]) -> (Program, TcpListener) {
 pub fn each_part_runs_alone_with_its_own_rights(bed: &Bed) {
     let house = House::begin(bed);
     installed::clear(bed);
-    grant(bed);
+    grant(bed, &house.namespace.name);
     for path in [LEASE_OF_GATES, LEASE_OF_CONTROLLERS] {
         bed.objects.if_there(Ask::delete(path));
     }
-    let names = ["--lease", "apart", "--ca-secret", "apart-ca"];
+    let names = [LASTING, &["--lease", "apart", "--ca-secret", "apart-ca"]].concat();
     let (namespace, name) = (&house.namespace, house.namespace.name.as_str());
 
     // The gate installs and judges, and works nothing.

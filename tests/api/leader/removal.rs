@@ -11,6 +11,7 @@ use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
+use super::parts::{lease, until_may};
 use super::{House, is_ready, tdset, until_ready};
 use crate::Test;
 use crate::installed::{self, CONFIGURATIONS};
@@ -101,7 +102,9 @@ fn uninstall(bed: &Bed, gate: Gate) {
 fn objects_outlive_the_gate(house: &House, going: &str) {
     let (objects, here) = (&house.bed.objects, &house.namespace);
     assert_eq!(here.get("tdset", "kept")["spec"]["defaultReplicas"], 1);
-    here.change("tdset/kept", &json!({"spec": {"defaultReplicas": 2}}));
+    // A webhook is asked for a moment after its configuration has gone.
+    let change = Ask::patch(here.path("tdset/kept"), json!({"spec": {"defaultReplicas": 2}}));
+    eventually(|| objects.one(change.clone()).map_err(|refusal| refusal.message));
     house.tdset("new", &json!({}));
     let old = objects.one(Ask::get(of("v1alpha1", &here.name, "tdsets") + "/kept"));
     let refusal = old.expect_err("nothing converts");
@@ -164,10 +167,13 @@ fn rules_of_watched_namespaces() -> Vec<Rule> {
     groups.filter(|group| group.scope == RoleScope::WatchedNamespaces).flat_map(|group| group.rules).collect()
 }
 
-/// An account with these rules in a namespace, and none in the cluster.
+/// An account with these rules in a namespace, and none in the cluster, once the API server knows of them.
 fn account(bed: &Bed, account: &str, namespace: &str, rules: &[Rule]) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let (resource, part) = rules[0].resources[0].split_once('/').unwrap_or((&rules[0].resources[0], ""));
+    let first = json!({"namespace": namespace, "group": rules[0].group, "resource": resource, "subresource": part,
+        "verb": rules[0].verbs[0]});
     let rules: Vec<_> = rules
         .iter()
         .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
@@ -186,6 +192,8 @@ fn account(bed: &Bed, account: &str, namespace: &str, rules: &[Rule]) {
     ] {
         bed.objects.must(Ask::create(&object, ""));
     }
+    until_may(bed, account, &lease("gatehouse"));
+    until_may(bed, account, &first);
 }
 
 fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
