@@ -95,7 +95,10 @@ impl Etcd {
     }
 
     fn client(&self, tls: &Tls) -> Client {
-        Client::new(&self.url, Some(tls), Limits::default()).unwrap()
+        // For a machine that is busy with other tests.
+        let long = Duration::from_secs(30);
+        let limits = Limits { connect: long, read: long, change: long, ..Limits::default() };
+        Client::new(&self.url, Some(tls), limits).unwrap()
     }
 
     /// A client of a member that serves.
