@@ -1,5 +1,6 @@
 //! A member that no other one hears, beside others that go on.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -9,7 +10,6 @@ use gatehouse::kinds::etcdcluster::observation::{
     Age, ClusterId, Desired, Fact, Member, MemberId, MemberStatus, Membership, Observation, Ordinal, Role,
 };
 use gatehouse::kinds::etcdcluster::plan::{BlockedReason, Plan, plan};
-use kit::etcd::Calls as _;
 use kit::reconciliations::log::{Event, Log};
 use testbed::EtcdVersion;
 
@@ -48,14 +48,24 @@ fn heard(seen: &MemberStatus, now: &Status) -> MemberStatus {
     }
 }
 
-/// Puts into what an operator has read what the members that are there now answer.
-async fn look(cluster: &Cluster, seen: &mut Observation, asked: usize) {
-    for place in ALL {
-        let now = cluster.status(place).await;
+/// Puts into what an operator has read what the members that are there now answer, those that reach each other in one
+/// term, with a leader.
+async fn look(cluster: &Cluster, seen: &mut Observation, reach: &[usize]) {
+    let read = async || {
+        let mut all = Vec::new();
+        for place in ALL {
+            all.push(cluster.status(place).await);
+        }
+        let list = cluster.client(reach[0]).members().await.ok()?;
+        let led: BTreeSet<_> =
+            reach.iter().map(|place| (all[*place].raft_term, all[*place].leader)).collect();
+        (led.len() == 1 && led.iter().all(|(_, leader)| *leader != 0)).then_some((all, list))
+    };
+    let (all, list) = cluster.eventually("look within one term", read).await;
+    for (place, now) in all.iter().enumerate() {
         let known = seen.statuses.get_mut(&ordinal(place)).unwrap();
-        *known = Fact::Known(heard(known.known().unwrap(), &now));
+        *known = Fact::Known(heard(known.known().unwrap(), now));
     }
-    let list = cluster.client(asked).members().await.unwrap();
     let place = |urls: &[String]| ALL.into_iter().find(|place| urls == [cluster.bed.peer_url(*place)]);
     let members = list.members.iter().map(|member| Member {
         id: MemberId(member.id),
@@ -95,7 +105,7 @@ pub async fn a_member_that_hears_no_other_one_is_led_to_by_no_service(version: E
     let (desired, mut seen) = at_rest();
     for leads in [false, true] {
         let leader = cluster.leader(&ALL).await;
-        look(&cluster, &mut seen, leader).await;
+        look(&cluster, &mut seen, &ALL).await;
         assert_eq!(labelled(&plan(&desired, &seen)), []);
 
         let alone = if leads { leader } else { (leader + 1) % ALL.len() };
@@ -105,9 +115,9 @@ pub async fn a_member_that_hears_no_other_one_is_led_to_by_no_service(version: E
         cluster.eventually("member without a leader", async || (!follows().await).then_some(())).await;
         let others: Vec<_> = ALL.into_iter().filter(|place| *place != alone).collect();
         let leader = cluster.leader(&others).await;
-        cluster.client(leader).put(b"key", b"value").await.unwrap();
+        cluster.write(&cluster.client(leader), b"key", b"value").await;
 
-        look(&cluster, &mut seen, leader).await;
+        look(&cluster, &mut seen, &others).await;
         let planned = plan(&desired, &seen);
         assert_eq!(labelled(&planned), [(ordinal(alone), None)], "{planned:#?}");
         label(&mut seen, alone, None);
@@ -118,8 +128,7 @@ pub async fn a_member_that_hears_no_other_one_is_led_to_by_no_service(version: E
 
         links.mend();
         cluster.eventually("member that follows again", async || follows().await.then_some(())).await;
-        let leader = cluster.leader(&ALL).await;
-        look(&cluster, &mut seen, leader).await;
+        look(&cluster, &mut seen, &ALL).await;
         let planned = plan(&desired, &seen);
         assert_eq!(labelled(&planned), [(ordinal(alone), Some(Role::Voter))], "{planned:#?}");
         label(&mut seen, alone, Some(Role::Voter));

@@ -89,14 +89,23 @@ pub async fn a_member_is_removed_once(version: EtcdVersion) {
 pub async fn the_leader_hands_over(version: EtcdVersion) {
     let cluster = Cluster::of(version, 3).await;
     let all = [0, 1, 2];
-    let leader = cluster.leader(&all).await;
-    let follower = (leader + 1) % 3;
-    let id = cluster.status(follower).await.header.member_id;
-    assert_eq!(refused(cluster.client(follower).move_leader(id).await), Refusal::NotLeader);
-    assert_eq!(refused(cluster.client(leader).move_leader(4711).await), Refusal::BadLeaderTransferee);
-    cluster.hand_over(&all, follower).await;
-    assert!(cluster.status(follower).await.is_leader());
-    assert!(!cluster.status(leader).await.is_leader());
+    let ask = async || {
+        let term = cluster.term(&all).await?;
+        let leader = cluster.leader(&all).await;
+        let follower = (leader + 1) % 3;
+        let id = cluster.status(follower).await.header.member_id;
+        let told =
+            [cluster.client(follower).move_leader(id).await, cluster.client(leader).move_leader(4711).await];
+        (cluster.term(&all).await? == term).then_some((leader, follower, told))
+    };
+    let (leader, follower, told) = cluster.eventually("answers within one term", ask).await;
+    assert_eq!(told.map(refused), [Refusal::NotLeader, Refusal::BadLeaderTransferee]);
+    let hand_over = async || {
+        cluster.hand_over(&all, follower).await;
+        let leads = [cluster.status(follower).await.is_leader(), cluster.status(leader).await.is_leader()];
+        (leads == [true, false]).then_some(())
+    };
+    cluster.eventually("hand-over to the follower", hand_over).await;
 }
 
 pub async fn a_member_that_is_cut_off_answers_of_what_it_remembers_alone(version: EtcdVersion) {

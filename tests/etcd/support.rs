@@ -1,8 +1,10 @@
 //! Clusters for tests, and clients of them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Outcome, Reason, Refusal, Status, Tls};
+use kit::etcd::Calls as _;
 use kit::wait::{PATIENCE, reached_async};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
@@ -15,10 +17,11 @@ pub fn limits() -> Limits {
     Limits { connect: long, read: long, change: long, ..Limits::default() }
 }
 
-/// Limits for clients that are to notice soon that no member answers.
+/// Limits for clients that are to notice soon that no member answers. Of one that connects late this says that its answer
+/// is not known, and not that the member cannot be reached.
 pub fn short() -> Limits {
     let second = Duration::from_secs(1);
-    Limits { connect: second, read: second, change: second, ..Limits::default() }
+    Limits { read: second, change: second, ..limits() }
 }
 
 /// Members of one cluster.
@@ -149,6 +152,26 @@ impl Cluster {
 
     pub async fn status(&self, member: usize) -> Status {
         self.client(member).status().await.unwrap()
+    }
+
+    /// The term that these members are in, where it is one for all. On a busy machine they elect where nobody asks for it:
+    /// what is said of who leads holds where the term is the same before and after.
+    pub async fn term(&self, members: &[usize]) -> Option<u64> {
+        let mut terms = BTreeSet::new();
+        for member in members {
+            terms.insert(self.client(*member).status().await.ok()?.raft_term);
+        }
+        terms.pop_first().filter(|_| terms.is_empty())
+    }
+
+    /// Writes a key: once more, where it is not known what came of that, as in an election.
+    pub async fn write(&self, client: &Client, key: &[u8], value: &[u8]) {
+        self.eventually("answer to a write", async || match client.put(key, value).await {
+            Ok(_) => Some(()),
+            Err(error) if error.outcome() == Outcome::Unknown => None,
+            Err(error) => panic!("{error}"),
+        })
+        .await;
     }
 
     /// Waits until something is so.

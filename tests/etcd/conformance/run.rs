@@ -193,7 +193,7 @@ impl Run {
         // Where silence may come, it need not last.
         let limits = match (allowed.contains(&Answer::Unsure), allowed.contains(&Answer::Done)) {
             (false, _) => support::limits(),
-            (true, true) => Limits::default(),
+            (true, true) => Limits { connect: support::limits().connect, ..Limits::default() },
             (true, false) if matches!(call, Call::MoveLeader(_)) => {
                 Limits { change: HANDING_OVER, ..support::short() }
             }
