@@ -110,7 +110,7 @@ fn on_every_version() -> Vec<Named> {
         every_flag_that_is_free_is_written_as_etcd_reads_it,
     ];
     let lag = tests![lag:
-        a_member_that_stood_still_lags_until_it_has_applied_what_it_missed,
+        a_member_that_is_cut_off_lags_until_it_has_applied_what_it_missed,
     ];
     let cut_off = tests![cut_off:
         a_member_that_hears_no_other_one_is_led_to_by_no_service,
