@@ -118,14 +118,25 @@ impl<'a> Site<'a> {
         Operator::start(Post { program, ..self.post.clone() }, fate)
     }
 
-    /// What operators have asked of the API server here so far, their Leases left out.
+    /// What operators have asked of the API server here so far. Their Leases are left out, and watches that only go on
+    /// with one that the API server has ended after the time that it was asked for.
     pub fn asked(&self) -> Vec<String> {
-        // A watch has one line when it begins and one when it ends.
-        let lines = self.audited();
-        let lines = lines.iter().filter(|line| line["verb"] != "watch" || line["stage"] == "ResponseStarted");
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let asked = lines.map(|line| format!("{} {}", text(&line["verb"]), text(&line["requestURI"])));
-        asked.filter(|line| !line.contains("/leases")).collect()
+        let (mut asked, mut over) = (Vec::new(), Vec::new());
+        for line in self.audited() {
+            let [verb, path] = ["verb", "requestURI"].map(|field| line[field].as_str().unwrap_or_default());
+            // A watch has one line when it begins and one when it ends.
+            if verb == "watch" && line["stage"] == "ResponseComplete" {
+                over.extend(is_over(&line).then(|| watched(path)));
+                continue;
+            }
+            let goes_on = over.iter().position(|one| verb == "watch" && *one == watched(path));
+            match goes_on {
+                Some(at) => drop(over.swap_remove(at)),
+                None if path.contains("/leases") => {}
+                None => asked.push(format!("{verb} {path}")),
+            }
+        }
+        asked
     }
 
     /// The paths of the watches that its operators have ended so far.
@@ -133,6 +144,7 @@ impl<'a> Site<'a> {
         let lines = self.audited();
         let ended =
             lines.iter().filter(|line| line["verb"] == "watch" && line["stage"] == "ResponseComplete");
+        let ended = ended.filter(|line| !is_over(line));
         ended.map(|line| line["requestURI"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
@@ -149,6 +161,28 @@ impl<'a> Site<'a> {
     pub fn looks(&self) -> Looks {
         Looks::from_now(&Log::of(&self.post.log()), &self.namespace.name)
     }
+}
+
+/// Whether a watch has ended because it has lasted for the time that it was asked for.
+fn is_over(end: &Value) -> bool {
+    let time = |field: &str| end[field].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let path = end["requestURI"].as_str().unwrap_or_default();
+    let asked = parameters(path).find_map(|one| one.strip_prefix("timeoutSeconds=")?.parse::<i64>().ok());
+    match (time("requestReceivedTimestamp"), time("stageTimestamp"), asked) {
+        (Some(begun), Some(ended), Some(asked)) => ended.duration_since(begun).as_secs() >= asked,
+        _ => false,
+    }
+}
+
+/// What a watch is of, from whatever version on.
+fn watched(path: &str) -> String {
+    let place = path.split('?').next().unwrap_or_default();
+    let chosen = parameters(path).filter(|one| !one.starts_with("resourceVersion="));
+    std::iter::once(place).chain(chosen).collect::<Vec<_>>().join("&")
+}
+
+fn parameters(path: &str) -> impl Iterator<Item = &str> {
+    path.split_once('?').into_iter().flat_map(|(_, query)| query.split('&'))
 }
 
 /// The kubeconfig of an account with those rights, once the API server grants them.
