@@ -139,9 +139,10 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     let page = || http_get(late.health, "/readyz");
     late.logs("task ended, will restart it");
     let untrusted = "[-]trust not ready: the CA bundles in force lack the authority of the certificate";
-    let page_of_late = page();
-    assert!(page_of_late.contains("[+]certificate ok"), "{page_of_late}");
-    assert!(page_of_late.contains(untrusted), "{page_of_late}");
+    until("it has a certificate that is not trusted", || {
+        let page = page();
+        page.contains("[+]certificate ok") && page.contains(untrusted)
+    });
 
     life.ask(Ask::patch(ROLE, json!({"rules": role["rules"]}))).expect("given back");
     until("the new key is used once it is trusted", follows);
