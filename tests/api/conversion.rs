@@ -5,7 +5,7 @@ use std::process::Command;
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, http_get, of};
 use kit::program::Gate;
-use kit::wait::eventually;
+use kit::wait::{PATIENCE, eventually, patient};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -167,8 +167,9 @@ fn a_watch_of_the_old_version_sees_an_edit_of_the_new_one(bed: &Bed) {
     let list = objects.at(&of("v1alpha1", &namespace.name, "tdsets"));
     let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
     let watch = format!(
-        "{}?watch=true&timeoutSeconds=30&resourceVersion={version}",
-        of("v1alpha1", &namespace.name, "tdsets")
+        "{}?watch=true&timeoutSeconds={}&resourceVersion={version}",
+        of("v1alpha1", &namespace.name, "tdsets"),
+        patient(PATIENCE).as_secs()
     );
     let edit = Ask::patch(namespace.path("tdset/watched"), json!({"spec": {"defaultReplicas": 7}}));
     // The operator writes the status meanwhile.

@@ -252,7 +252,7 @@ fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     let make = |name: &str| {
         namespace.create(&tdset(name, &json!({"resyncMinutes": 1440})));
     };
-    let (name, counts) = with_span_ahead(&namespace, 4, 5, make, "deployments");
+    let (name, counts) = with_span_ahead(&namespace, 4, 10, make, "deployments");
     counts.until(&[1, 4, 1]);
     let is_over = |status: &Value| status["lastTransition"]["from"]["window"] == "exception/rush";
     let status = until_status(&namespace, &name, is_over);
