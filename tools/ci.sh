@@ -120,7 +120,7 @@ be_patient() {
     local seconds times TIMEFORMAT='%R %U'
     seconds=$(awk '$1 == "build" { print $2 }' "$run/stages.tsv")
     times=$({ time {
-        for _ in $(seq "$(nproc)"); do (for ((step = 0; step < 1000000; step++)); do :; done) & done
+        for _ in $(seq "$(nproc)"); do (for ((step = 0; step < 300000; step++)); do :; done) & done
         wait
     }; } 2>&1)
     if ((seconds > $(seconds_of budget build))) ||
