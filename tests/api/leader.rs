@@ -53,7 +53,7 @@ pub const TESTS: &[Test] = &[
 pub const LASTING: &[&str] = &["--lease-duration", "120s"];
 const LASTS: u64 = 120;
 
-/// How long a Lease lasts that is to expire, once nobody renews it and not because a busy machine is late.
+/// How long a Lease lasts that is to expire: a busy machine renews it in time, while the holder lives.
 fn term() -> SignedDuration {
     SignedDuration::try_from(patient(Duration::from_secs(30))).expect("a duration")
 }
@@ -221,7 +221,7 @@ fn passes(gate: &Gate) -> usize {
     page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{")).count()
 }
 
-/// Who a replica is, once it leads: in each life somebody else.
+/// Who a replica is, once it leads: each of its lives has an identity of its own.
 fn identity(gate: &Gate) -> String {
     gate.logs("leading");
     led_as(gate).expect("it leads")

@@ -134,8 +134,8 @@ const ALONE: &[(&str, &[Alone])] = &[("tdset", tdset::crowd::TESTS)];
 /// So many side by side: most of the time they wait for a control plane.
 const THREADS: usize = 6;
 
-/// How long a test may take, once it has its turn where it waits for one: four times what the longest takes beside the others on two cores, for machines that have
-/// much else to do.
+/// How long a test may take, once it has its turn where it waits for one: four times what the longest takes beside the
+/// others on two cores, for machines that have much else to do.
 const LIMIT: Duration = Duration::from_mins(12);
 
 /// Parts of the names of tests that take longest: they begin first.

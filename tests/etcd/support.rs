@@ -154,7 +154,7 @@ impl Cluster {
         self.client(member).status().await.unwrap()
     }
 
-    /// The term that these members are in, where it is one for all. On a busy machine they elect where nobody asks for it:
+    /// The term that these members are in, where it is one for all. On a busy machine they elect where no test asks for it:
     /// what is said of who leads holds where the term is the same before and after.
     pub async fn term(&self, members: &[usize]) -> Option<u64> {
         let mut terms = BTreeSet::new();

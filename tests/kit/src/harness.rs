@@ -165,7 +165,7 @@ impl Harness {
     }
 }
 
-/// What a test tells whoever waits for its end.
+/// What a test tells the thread that waits for its end.
 enum News {
     /// It has waited for its turn, and its limit begins now.
     Begins,
