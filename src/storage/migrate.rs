@@ -1,5 +1,6 @@
 //! Runs a migration.
 
+mod begin;
 mod event;
 mod kubernetes;
 mod page;
@@ -19,9 +20,10 @@ use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
 use super::plan::writer::Writer;
-use super::plan::{self, Begin, End, Goal, Held, Kept};
+use super::plan::{self, End, Goal, Held, Kept};
 use super::requests::{Page, Requests};
 use crate::runtime::{clock, fail_point};
+use begin::Beginning;
 
 pub use event::{Event, Silent, Watch};
 
@@ -149,11 +151,11 @@ impl Migration<'_> {
     /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
     /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
-        let Some((definition, place, rewrites)) = self.begin(name).await? else {
+        let Some(Beginning { definition, place, rewrites, known }) = self.begin(name, None).await? else {
             return Ok(Outcome::Interrupted(Tally::default()));
         };
         let outcome = if rewrites && !self.options.is_dry {
-            self.rewrite(&definition, place).await
+            self.rewrite(&definition, place, known).await
         } else {
             self.passes(&definition, place, rewrites).await
         };
@@ -161,39 +163,6 @@ impl Migration<'_> {
             self.say_failed(&definition, error).await;
         }
         outcome
-    }
-
-    /// Waits until it can begin: with which definition, where, and whether objects are to be written; none where it is to
-    /// end before.
-    async fn begin(&self, name: &str) -> Result<Option<(Definition, Checkpoint, bool)>, Error> {
-        let mut goal = self.goal.clone();
-        if self.options.is_dry {
-            (goal.is_dry, goal.grace) = (true, Duration::ZERO);
-        }
-        let mut definition = self.definition(name).await?;
-        loop {
-            let begin = plan::begin(&definition, &goal, clock::now())?;
-            if let Some(all) = plan::restored(&definition).filter(|_| !self.options.is_dry) {
-                definition = self.restore(&definition, &all).await?;
-                continue;
-            }
-            match begin {
-                Begin::Rewrite(place) => return Ok(Some((definition, place, true))),
-                Begin::Clean(place) => return Ok(Some((definition, place, false))),
-                Begin::Wait(time) => {
-                    self.watch.see(Event::Waits(time));
-                    if !self.waited(time).await {
-                        return Ok(None);
-                    }
-                    let before = (definition.uid, definition.generation);
-                    definition = self.definition(name).await?;
-                    // By this process's own clock, whatever that of the API server shows.
-                    if (&definition.uid, definition.generation) == (&before.0, before.1) {
-                        goal.grace = Duration::ZERO;
-                    }
-                }
-            }
-        }
     }
 
     /// All passes from that place on, and what they lead to.

@@ -43,8 +43,9 @@ pub struct Definition {
     pub stored: Vec<String>,
     /// Whether objects of its versions differ in `apiVersion` alone (`strategy: None`).
     pub is_alike: bool,
-    /// Fields that objects would lose by being written in the storage version: the first of them.
-    pub lost: Vec<String>,
+    /// Fields that objects would lose by being written in the storage version, by the version that they are stored in:
+    /// the first of them.
+    pub lost: BTreeMap<String, Vec<String>>,
     /// The conditions of its status, with fields that are newer than this release.
     pub conditions: Vec<Value>,
     /// Where a migration that has not ended stands.
@@ -111,7 +112,7 @@ impl Definition {
             is_alike: spec.conversion.as_ref().is_none_or(|conversion| conversion.strategy == "None"),
             checkpoint: checkpoint::of(meta.annotations.as_ref()),
             conditions,
-            lost: Vec::new(),
+            lost: BTreeMap::new(),
         };
         if read.is_alike {
             let schema = |version: &str| {
@@ -119,9 +120,9 @@ impl Definition {
                 schema.map_or(&Value::Null, |schema| &schema["openAPIV3Schema"])
             };
             let to = schema(read.storage_version());
-            let unnamed = read.unnamed().into_iter().filter(|_| read.is_unverified());
-            let others = read.older().into_iter().chain(unnamed);
-            read.lost = others.flat_map(|other| lost::lost(schema(other), to)).collect();
+            let of_each =
+                read.others().into_iter().map(|other| (other.to_owned(), lost::lost(schema(other), to)));
+            read.lost = of_each.filter(|(_, fields)| !fields.is_empty()).collect();
         }
         Ok(read)
     }
@@ -167,25 +168,45 @@ impl Definition {
         self.conditions.iter().find(|one| one["type"] == type_)
     }
 
-    /// Whether Kubernetes' own migrator has ended after our condition became True, if it ever did: a pass over all objects
-    /// has to verify what it has left behind. Where it succeeded, a definition that has one version has nothing to verify.
+    /// Whether a pass over all objects has to verify how they are stored, whatever `storedVersions` says: our condition
+    /// says that this is not known, or Kubernetes' own migrator has ended since it was.
     #[must_use]
     pub fn is_unverified(&self) -> bool {
-        let Some(theirs) = condition::ended_by_kubernetes(&self.conditions) else { return false };
+        self.denies_migrated() || self.unverified_end().is_some()
+    }
+
+    /// The end of Kubernetes' own migrator, where that came after our condition became True, if it ever did. Where it
+    /// succeeded, a definition that has one version has nothing to verify.
+    fn unverified_end(&self) -> Option<&Value> {
+        let theirs = condition::ended_by_kubernetes(&self.conditions)?;
         let ours = self.condition(condition::TYPE).filter(|one| one["status"] == "True");
         // Times are in whole seconds: theirs may be the later one of two in the same second.
         let is_later = ours.is_none_or(|ours| condition::since(ours) <= condition::since(theirs));
-        is_later && (self.versions.len() > 1 || condition::has_kubernetes_failed(&self.conditions))
+        let has_more = self.versions.len() > 1 || condition::has_kubernetes_failed(&self.conditions);
+        (is_later && has_more).then_some(theirs)
     }
 
-    /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
-    /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
-    /// reason of its condition that it failed. Where it says that it succeeded, a migration of ours that has not ended may
-    /// find that it did not.
+    /// Whether `storedVersions` may have been reduced without a pass that verified all objects: by Kubernetes' own migrator,
+    /// which leaves the storage version alone in it, or by a person. A migration of ours names the other versions again
+    /// where that has happened, and does so in the state of the definition that Kubernetes saw; where the definition has
+    /// been changed since, a version may have come to it by that.
+    #[must_use]
+    pub fn may_name_too_few(&self) -> bool {
+        if self.older().is_empty() {
+            return self.is_unverified();
+        }
+        self.unverified_end().is_some_and(|end| end["observedGeneration"] != self.generation)
+    }
+
+    /// Whether its status says too little, as far as that can be known without a look at the objects. Kubernetes' own
+    /// migrator reduces `storedVersions` also where it could not write an object (as of 1.37.2, `finishCRDMigration` in
+    /// `pkg/controller/storageversionmigrator`), and says in the reason of its condition that it failed. Where it says
+    /// that it succeeded, a migration of ours that has not ended may find that it did not. Where our condition is False,
+    /// no one has found that all objects are stored as they should be.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        let is_begun = self.condition(condition::TYPE).is_some_and(|one| one["status"] == "False");
-        self.is_unverified() && (condition::has_kubernetes_failed(&self.conditions) || is_begun)
+        let is_untrue = self.denies_migrated() || condition::has_kubernetes_failed(&self.conditions);
+        self.may_name_too_few() && is_untrue
     }
 
     /// Whether its condition says that all objects are stored in the storage version.
@@ -194,12 +215,25 @@ impl Definition {
         self.condition(condition::TYPE).is_some_and(|one| one["status"] == "True")
     }
 
+    /// Whether its condition says that they may not be. A migration that has begun, and not come to its end, leaves it so.
+    #[must_use]
+    pub fn denies_migrated(&self) -> bool {
+        self.condition(condition::TYPE).is_some_and(|one| one["status"] != "True")
+    }
+
     /// Why objects may not all be stored in the storage version, in the words of its condition; none where it does not
     /// say that.
     #[must_use]
     pub fn not_migrated(&self) -> Option<&str> {
-        let said = self.condition(condition::TYPE).filter(|one| one["status"] == "False")?;
+        let said = self.condition(condition::TYPE).filter(|_| self.denies_migrated())?;
         said["message"].as_str()
+    }
+
+    /// Its versions besides the storage version.
+    #[must_use]
+    pub fn others(&self) -> Vec<&str> {
+        let all = self.versions.iter().map(|version| version.name.as_str());
+        all.filter(|name| *name != self.storage_version()).collect()
     }
 
     /// Versions that its status names besides the storage version.
@@ -214,18 +248,14 @@ impl Definition {
     /// has while its status may say too little.
     #[must_use]
     pub fn maybe_stored(&self) -> Vec<&str> {
-        let mut all = self.older();
-        if self.is_doubtful() {
-            all.extend(self.unnamed());
-        }
-        all
+        if self.is_doubtful() { self.older_and(|_| true) } else { self.older() }
     }
 
-    /// Versions that it has, and its status does not name.
-    fn unnamed(&self) -> Vec<&str> {
+    /// Versions that its status names besides the storage version, and those of its other versions that are chosen.
+    pub fn older_and(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<&str> {
         let named = self.older();
-        let others = self.versions.iter().map(|version| version.name.as_str());
-        others.filter(|name| *name != self.storage_version() && !named.contains(name)).collect()
+        let others = self.others().into_iter().filter(|name| !named.contains(name) && is_chosen(name));
+        named.iter().copied().chain(others).collect()
     }
 }
 

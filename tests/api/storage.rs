@@ -2,6 +2,7 @@
 
 mod alone;
 mod delegated;
+mod doubted;
 mod gateway;
 mod helm;
 mod kubernetes;
@@ -56,6 +57,14 @@ pub const ONCE: &[Test] = &[
         "an_interrupted_run_says_nothing_of_what_others_have_ended",
         moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
     ),
+    ("what_is_reduced_by_hand_is_verified", moving::what_is_reduced_by_hand_is_verified),
+    ("a_forced_run_that_fails_is_not_forgotten", doubted::a_forced_run_that_fails_is_not_forgotten),
+    ("force_takes_no_fields_away", doubted::force_takes_no_fields_away),
+    (
+        "what_kubernetes_reduces_is_named_again_whatever_comes_next",
+        doubted::what_kubernetes_reduces_is_named_again_whatever_comes_next,
+    ),
+    ("a_switch_is_said_before_its_grace_ends", doubted::a_switch_is_said_before_its_grace_ends),
     ("a_run_that_is_killed_is_taken_up_at_its_place", resumed::a_run_that_is_killed_is_taken_up_at_its_place),
     (
         "a_place_that_has_become_too_old_loses_no_object",

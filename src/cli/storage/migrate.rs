@@ -49,8 +49,8 @@ pub struct Options {
     /// Names of definitions, such as tdsets.gatehouse.dev.
     #[arg(value_name = "CRD", required_unless_present = "all", conflicts_with = "all")]
     definitions: Vec<String>,
-    /// All definitions whose objects may be stored in another version than their storage version, and those that
-    /// Kubernetes' own migrator has migrated since.
+    /// All definitions whose objects may be stored in another version than their storage version, those that
+    /// Kubernetes' own migrator has migrated since, and those whose condition StorageMigrated is False.
     #[arg(long)]
     all: bool,
     /// The version that objects are to be stored in: an error where it is not the storage version of a definition.
@@ -59,11 +59,12 @@ pub struct Options {
     /// Write nothing: have the API server say what it would refuse.
     #[arg(long)]
     dry_run: bool,
-    /// Patch the objects although storedVersions names the storage version alone.
+    /// Patch the objects although storedVersions names the storage version alone. It names all versions of the definition
+    /// until every object is verified.
     #[arg(long)]
     force: bool,
     /// Write objects although no webhook converts them, and the schema of the storage version lacks fields of the
-    /// version that they may be stored in: those fields are lost.
+    /// version that they may be stored in (with --force, of any version): those fields are lost.
     #[arg(long)]
     lose_fields: bool,
     /// Which entries of managed fields are taken away. Where a webhook converts, a manager of such an entry owns again

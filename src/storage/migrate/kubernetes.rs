@@ -25,7 +25,12 @@ const WHAT: &str = "storageversionmigrations of storagemigration.k8s.io";
 
 impl Migration<'_> {
     /// Has Kubernetes write the objects where it is asked to, and makes all passes after that.
-    pub(super) async fn rewrite(&self, definition: &Definition, place: Checkpoint) -> Result<Outcome, Error> {
+    pub(super) async fn rewrite(
+        &self,
+        definition: &Definition,
+        place: Checkpoint,
+        known: Option<Definition>,
+    ) -> Result<Outcome, Error> {
         let asked = writer::asked(self.options.writer, definition, &place, self.goal.is_forced);
         if asked == Asked::Nothing {
             return self.passes(definition, place, true).await;
@@ -34,10 +39,9 @@ impl Migration<'_> {
         let Some(is_written) = self.leave_to_kubernetes(definition, asked).await? else {
             return interrupted;
         };
-        // What it has left behind says where to begin.
-        let Some((after, place, rewrites)) = self.begin(&definition.name).await? else {
-            return interrupted;
-        };
+        // What it has left behind says where to begin; it has reduced `storedVersions`, which said more before.
+        let Some(begun) = self.begin(&definition.name, known).await? else { return interrupted };
+        let (after, place, rewrites) = (begun.definition, begun.place, begun.rewrites);
         let place =
             if rewrites && is_written { writer::place_after(definition, &after, place) } else { place };
         self.passes(&after, place, rewrites).await

@@ -57,10 +57,17 @@ impl Migration<'_> {
     async fn say_migrating(&self, definition: &Definition, how: &str) -> Result<(), Error> {
         let message = format!("objects are being written as {}{how}", definition.storage_version());
         let begun = Condition { is_true: false, reason: "Migrating", message };
-        self.say(definition, |_| begun.clone()).await
+        self.say(Patience::Unbounded, definition, |_| Some(begun.clone())).await
     }
 
-    /// Says that it is not done, unless another client has done it meanwhile.
+    /// Says that objects may be stored in another version, where it says that they are not.
+    pub(super) async fn say_waiting(&self, definition: &Definition) -> Result<(), Error> {
+        let waiting = |now: &Definition| plan::is_untrue(now).then(|| ending::waiting(now));
+        self.say(Patience::Short, definition, waiting).await
+    }
+
+    /// Says that it is not done, unless another client has done it meanwhile and says so. That `storedVersions` names the
+    /// storage version alone proves nothing: a person may have written that.
     pub(super) async fn say_interrupted(
         &self,
         definition: &Definition,
@@ -70,8 +77,9 @@ impl Migration<'_> {
         let message =
             format!("interrupted in pass {} after {objects} objects: run again to go on", place.pass);
         let interrupted = Condition { is_true: false, reason: INTERRUPTED, message };
-        self.say(definition, |now| {
-            if plan::is_stored_as_wanted(now) { ending::migrated(now) } else { interrupted.clone() }
+        self.say(Patience::Unbounded, definition, |now| {
+            let is_done = now.says_migrated() && !plan::is_untrue(now);
+            (!is_done).then(|| interrupted.clone())
         })
         .await
     }
@@ -88,7 +96,7 @@ impl Migration<'_> {
             && now.uid == definition.uid
             && !now.is_deleted
             && !plan::is_stored_as_wanted(&now)
-            && let Some(body) = status_body(&now, &failed, None)
+            && let Some(body) = status_body(&now, Some(&failed), None)
         {
             drop(self.requests.patch_definition(&now.name, &body, true).await);
         }
@@ -106,14 +114,17 @@ impl Migration<'_> {
         }
     }
 
-    /// Has `storedVersions` name these versions, in this state of the definition alone; the definition as it is then.
+    /// Has `storedVersions` name these versions, in this state of the definition alone; the definition as it is then. It
+    /// does not say at any time that all objects are stored as they should be, and names other versions.
     pub(super) async fn restore(
         &self,
         definition: &Definition,
         stored: &[String],
     ) -> Result<Definition, Error> {
-        let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
-        let body = json!({"metadata": state, "status": {"storedVersions": stored}});
+        let waiting = definition.says_migrated().then(|| ending::waiting(definition));
+        let Some(body) = status_body(definition, waiting.as_ref(), Some(json!(stored))) else {
+            return Ok(definition.clone());
+        };
         let ask = || self.requests.patch_definition(&definition.name, &body, true);
         match self.insist(Patience::Short, ask).await {
             Answer::Done(now) => Ok(now),
@@ -122,20 +133,23 @@ impl Migration<'_> {
         }
     }
 
-    /// Writes a condition, by what the definition is then, whatever else is written to it meanwhile.
+    /// Writes a condition where there is one to write, by what the definition is then, whatever else is written to it
+    /// meanwhile.
     async fn say(
         &self,
+        patience: Patience,
         definition: &Definition,
-        condition: impl Fn(&Definition) -> Condition,
+        condition: impl Fn(&Definition) -> Option<Condition>,
     ) -> Result<(), Error> {
         if self.options.is_dry {
             return Ok(());
         }
         loop {
-            let now = self.read(Patience::Unbounded, &definition.name).await?;
-            if now.uid != definition.uid
-                || self.write(Patience::Unbounded, &now, &condition(&now), None).await?
-            {
+            let now = self.read(patience, &definition.name).await?;
+            let Some(condition) = condition(&now).filter(|_| now.uid == definition.uid) else {
+                return Ok(());
+            };
+            if self.write(patience, &now, &condition, None).await? {
                 return Ok(());
             }
         }
@@ -162,7 +176,7 @@ impl Migration<'_> {
         condition: &Condition,
         stored: Option<Value>,
     ) -> Result<bool, Error> {
-        let Some(body) = status_body(definition, condition, stored) else { return Ok(true) };
+        let Some(body) = status_body(definition, Some(condition), stored) else { return Ok(true) };
         let ask = || self.requests.patch_definition(&definition.name, &body, true);
         match self.insist(patience, ask).await {
             Answer::Done(_) => Ok(true),
@@ -173,9 +187,14 @@ impl Migration<'_> {
 }
 
 /// What writes a condition, and `storedVersions`, into this state of the definition; none where both are there.
-fn status_body(definition: &Definition, condition: &Condition, stored: Option<Value>) -> Option<Value> {
+fn status_body(
+    definition: &Definition,
+    condition: Option<&Condition>,
+    stored: Option<Value>,
+) -> Option<Value> {
     let mut status = json!({});
-    if let Some(conditions) = condition.among(&definition.conditions, clock::now()) {
+    let now = clock::now();
+    if let Some(conditions) = condition.and_then(|condition| condition.among(&definition.conditions, now)) {
         status["conditions"] = json!(conditions);
     }
     if let Some(stored) = stored {

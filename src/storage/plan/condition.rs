@@ -35,6 +35,9 @@ pub const INTERRUPTED: &str = "Interrupted";
 /// The reason of one that says that the API server did not do what it was asked for.
 pub const UNABLE: &str = "Failed";
 
+/// The reason of one that says that objects may be stored in another version, and that nothing is written yet.
+pub const WAITING: &str = "Waiting";
+
 /// The reason by which Kubernetes' own migrator says that it failed.
 const FAILED: &str = "MigrationFailed";
 

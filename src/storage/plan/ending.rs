@@ -1,7 +1,7 @@
-//! The condition of the definition after the last pass.
+//! The condition of the definition before the first pass, and after the last one.
 
 use super::super::observation::Definition;
-use super::condition::{Condition, KEPT, TYPE};
+use super::condition::{Condition, KEPT, TYPE, WAITING};
 use super::tally::Tally;
 use super::{End, is_stored_as_wanted};
 
@@ -9,6 +9,16 @@ use super::{End, is_stored_as_wanted};
 #[must_use]
 pub fn migrated(definition: &Definition) -> Condition {
     Condition::migrated(definition.storage_version(), "")
+}
+
+/// Objects of that definition may be stored otherwise, and nothing is done about it yet.
+#[must_use]
+pub fn waiting(definition: &Definition) -> Condition {
+    let to = definition.storage_version();
+    Condition::failed(
+        WAITING,
+        &format!("objects may be stored in another version than {to}, and are not written yet"),
+    )
 }
 
 /// What the last pass leads to, as a condition; none where the one that is there stays.
@@ -58,8 +68,16 @@ mod tests {
         assert_eq!(said(&definition(), &kept, true), Some((false, "Kept", text.to_owned())));
         assert_eq!(said(&wanted, &kept, false), None, "it is reduced already");
         assert_eq!(said(&wanted, &End::Said, false), None, "it has never had a condition");
-        let conditions = vec![json!({"type": TYPE, "status": "False"})];
-        let told = Definition { conditions, ..wanted };
+        let with = |status: &str| {
+            let conditions = vec![json!({"type": TYPE, "status": status})];
+            Definition { conditions, ..wanted.clone() }
+        };
+        assert_eq!(
+            said(&with("False"), &End::Said, false),
+            None,
+            "a pass that writes nothing verifies nothing"
+        );
+        let told = with("True");
         let text = "all objects are stored as v1; managed fields of other versions stay in 1 objects: shop/one: not \
                     this one";
         assert_eq!(said(&told, &End::Said, false), Some((true, "Migrated", text.to_owned())));

@@ -7,6 +7,7 @@
 
 pub mod checkpoint;
 pub mod condition;
+mod doubt;
 pub mod ending;
 pub mod kubernetes;
 pub mod managed_fields;
@@ -27,6 +28,8 @@ use checkpoint::Checkpoint;
 use managed_fields::Policy;
 use tally::Tally;
 
+pub use doubt::{ignores_place, is_left_as_wanted, is_settled, is_stored_as_wanted, is_untrue, restored};
+
 /// How long an API server may take until it has seen a change of a definition, so that it writes in the version that
 /// this says, and takes no writes by one that is not served. Each has a watch, which tells it within a second; several of
 /// them may be behind one address.
@@ -43,8 +46,14 @@ pub struct Goal {
     pub to: Option<String>,
     /// Whether objects may lose fields that the storage version does not know.
     pub loses_fields: bool,
-    /// Whether objects are written although the status of the definition says that none is stored in another version.
+    /// Whether objects are written although the status of the definition says that none is stored in another version: what
+    /// that says is not believed, and neither is the place of an earlier migration.
     pub is_forced: bool,
+    /// Whether the place of an earlier migration is left aside.
+    pub is_anew: bool,
+    /// The versions that the status of the definition, as it is, named when it could be relied on; none: what it says now
+    /// is all that is known.
+    pub named: Option<Vec<String>>,
     /// Whether nothing is to be written: every object is asked about.
     pub is_dry: bool,
     /// What happens to managed fields of other versions.
@@ -59,6 +68,8 @@ impl Default for Goal {
             to: None,
             loses_fields: false,
             is_forced: false,
+            is_anew: false,
+            named: None,
             is_dry: false,
             managed_fields: Policy::default(),
             grace: GRACE,
@@ -146,18 +157,17 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
     if !definition.is_established || definition.asked_version().is_none() {
         return Err(Held::NotServed(name()));
     }
-    if !definition.lost.is_empty() && !goal.loses_fields {
-        let (stored, fields) = (stored.to_owned(), definition.lost.clone());
-        return Err(Held::LosesFields { definition: name(), stored, fields });
+    let fields = doubt::lost(definition, goal);
+    if !fields.is_empty() && !goal.loses_fields {
+        return Err(Held::LosesFields { definition: name(), stored: stored.to_owned(), fields });
     }
     let beginning = Checkpoint::at_pass(1, &definition.uid, definition.generation, stored);
     let rewrites = !is_stored_as_wanted(definition) || goal.is_forced;
     if !rewrites && is_settled(definition) {
         return Ok(Begin::Clean(beginning));
     }
-    // Where the status says that all is done, the place is that of a migration which another client has ended since.
     let known = definition.checkpoint.as_ref();
-    let known = known.filter(|_| !goal.is_dry && !is_stored_as_wanted(definition));
+    let known = known.filter(|_| !goal.is_dry && !ignores_place(definition, goal));
     // A clock that is behind the API server's must not make this longer than it is.
     let age = definition.written.map_or(Duration::ZERO, |written| {
         Duration::try_from(now.duration_since(written)).unwrap_or_default()
@@ -167,31 +177,6 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
         _ if rewrites => Ok(Begin::Rewrite(beginning.or_where(known))),
         _ => Ok(Begin::Clean(beginning)),
     }
-}
-
-/// Whether no object may be stored in another version, as far as that is verified.
-#[must_use]
-pub fn is_stored_as_wanted(definition: &Definition) -> bool {
-    definition.stored == [definition.storage_version()] && !definition.is_unverified()
-}
-
-/// Whether nothing has to be looked at: no object may be stored in another version, and no managed fields can be of a
-/// version that is not served.
-#[must_use]
-pub fn is_settled(definition: &Definition) -> bool {
-    is_stored_as_wanted(definition) && definition.versions.iter().all(|version| version.is_served)
-}
-
-/// What `storedVersions` has to name before anything is written; none where it does. While the status of a definition may
-/// say too little, no version may be removed by what it says: neither while objects are written nor when that ends
-/// early.
-#[must_use]
-pub fn restored(definition: &Definition) -> Option<Vec<String>> {
-    let lacks = definition.maybe_stored().len() > definition.older().len();
-    lacks.then(|| {
-        let others = definition.maybe_stored().into_iter().chain([definition.storage_version()]);
-        others.map(str::to_owned).collect()
-    })
 }
 
 /// Whether another pass follows one that has done this. A write of another client leaves the object in the storage

@@ -1,5 +1,7 @@
 //! Decisions about a definition and about an object.
 
+use std::collections::BTreeMap;
+
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::json;
@@ -31,7 +33,7 @@ pub(super) fn definition() -> Definition {
         versions: vec![version("v1alpha1", false), version("v1", true)],
         stored: vec!["v1alpha1".to_owned(), "v1".to_owned()],
         is_alike: true,
-        lost: Vec::new(),
+        lost: BTreeMap::new(),
         conditions: Vec::new(),
         checkpoint: None,
     }
@@ -125,6 +127,7 @@ fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted(
         (vec![ended(early, succeeded), at(late, "StorageMigrated", "False", "Migrating")], doubted),
         (vec![ended(late, succeeded), at(early, "StorageMigrated", "False", "Migrating")], doubted),
         (vec![ended(early, succeeded), kept.clone()], doubted),
+        (vec![kept.clone()], doubted),
         (vec![ended(early, succeeded), migrated(late)], trusted),
         (vec![ended(late, succeeded), migrated(early)], verified),
         (vec![at(late, "StorageMigrating", "True", "MigrationRunning"), migrated(early)], trusted),
@@ -145,9 +148,9 @@ fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted(
         let holds: &[Obstacle] = if is_doubtful { &[Obstacle::Stored] } else { &[] };
         assert_eq!(obstacles(&unserved, &Usage::default(), "v1alpha1"), holds);
         let wanted = is_doubtful.then(|| vec!["v1alpha1".to_owned(), "v1".to_owned()]);
-        assert_eq!(restored(&definition), wanted, "no version may be removed meanwhile");
+        assert_eq!(restored(&definition, &Goal::default()), wanted, "no version may be removed meanwhile");
         let named = Definition { stored: wanted.unwrap_or_else(|| definition.stored.clone()), ..definition };
-        assert_eq!(restored(&named), None, "once");
+        assert_eq!(restored(&named, &Goal::default()), None, "once");
     }
 }
 
@@ -158,7 +161,7 @@ fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
         json!({"name": name, "served": true, "storage": is_stored, "schema": {"openAPIV3Schema": {
             "type": "object", "properties": {"spec": {"type": "object", "properties": {field: {"type": "string"}}}}}}})
     };
-    let read = |reason: &str| {
+    let read = |reason: &str, is_forced| {
         let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "widgets.a.dev"},
             "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
@@ -166,11 +169,14 @@ fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
             "status": {"storedVersions": ["v1"], "acceptedNames": {"kind": "Widget", "plural": "widgets"},
                 "conditions": [{"type": "StorageMigrating", "status": "False", "reason": reason,
                     "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-        Definition::read(object).unwrap().lost
+        doubt::lost(&Definition::read(object).unwrap(), &Goal { is_forced, ..Goal::default() })
     };
-    assert_eq!(read("MigrationRunning"), [""; 0]);
-    assert_eq!(read("MigrationSucceeded"), ["spec.old"]);
-    assert_eq!(read("MigrationFailed"), ["spec.old"]);
+    assert_eq!(read("MigrationRunning", false), [""; 0]);
+    assert_eq!(read("MigrationRunning", true), ["spec.old"], "a forced run believes no status");
+    for is_forced in [false, true] {
+        assert_eq!(read("MigrationSucceeded", is_forced), ["spec.old"]);
+        assert_eq!(read("MigrationFailed", is_forced), ["spec.old"]);
+    }
 }
 
 #[test]
@@ -187,7 +193,8 @@ fn what_holds_a_migration_back_says_what_to_do() {
     assert_eq!(said(&definition(), "v2"), "widgets.a.dev has no version v2: it has v1alpha1, v1");
     let deleted = Definition { is_deleted: true, ..definition() };
     assert_eq!(said(&deleted, "v1"), "widgets.a.dev is being deleted");
-    let lossy = Definition { lost: vec!["spec.a".to_owned(), "spec.b".to_owned()], ..definition() };
+    let fields = vec!["spec.a".to_owned(), "spec.b".to_owned()];
+    let lossy = Definition { lost: BTreeMap::from([("v1alpha1".to_owned(), fields)]), ..definition() };
     assert_eq!(
         said(&lossy, "v1"),
         "widgets.a.dev has no webhook that converts, and objects would lose fields that v1 does not know: spec.a, \

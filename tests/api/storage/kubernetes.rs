@@ -155,7 +155,7 @@ fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
 }
 
 /// Writes the object of that number to etcd itself, as it is but for its version.
-fn write_to_etcd_as_v1alpha1(widgets: &Widgets, number: usize) {
+pub fn write_to_etcd_as_v1alpha1(widgets: &Widgets, number: usize) {
     let (namespace, name) = widgets.place(number);
     let key = format!("/registry/{}/widgets/{namespace}/{name}", widgets.group);
     let etcdctl = |words: &[&str]| {
@@ -196,6 +196,17 @@ fn is_shown_by_a_leader(widgets: &Widgets) {
     let mut registry = Registry::default();
     numbers.register(&mut registry);
     let wanted = format!("gatehouse_storage_older_versions{{definition=\"{}\"}} 1", widgets.name);
+    kept(widgets, numbers, || {
+        eventually(|| {
+            let mut page = String::new();
+            encode(&mut page, &registry).expect("a page");
+            if page.contains(&wanted) { Ok(()) } else { Err(format!("no {wanted} in {page}")) }
+        });
+    });
+}
+
+/// Does something while this definition is kept as the leader keeps ours.
+pub fn kept<T>(widgets: &Widgets, numbers: Numbers, work: impl FnOnce() -> T) -> T {
     let stop = CancellationToken::new();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -206,10 +217,6 @@ fn is_shown_by_a_leader(widgets: &Widgets) {
             });
         });
         let _stops = stop.clone().drop_guard();
-        eventually(|| {
-            let mut page = String::new();
-            encode(&mut page, &registry).expect("a page");
-            if page.contains(&wanted) { Ok(()) } else { Err(format!("no {wanted} in {page}")) }
-        });
-    });
+        work()
+    })
 }

@@ -196,17 +196,38 @@ fn is_told_of_one_that_cannot_be_written(namespace: &Namespace, gate: &Gate) {
         until_shown(gate, &format!("gatehouse_storage_{series}{{{of}}} 1"));
     }
     let page = until_shown(gate, &format!("gatehouse_storage_remaining_objects{{{of}}} 0"));
-    let counted = |result: &str| {
-        let series = format!("gatehouse_storage_objects_total{{{of},result=\"{result}\"}} ");
-        let found = page.lines().find_map(|line| line.strip_prefix(&*series));
-        found.and_then(|count| count.parse::<usize>().ok()).unwrap_or_else(|| panic!("no {series}: {page}"))
-    };
+    let counted = |result: &str| counted(&page, result);
     assert!(counted("failed") >= 2, "in two passes: {page}");
     let all: usize = ["rewritten", "as_wanted", "overtaken", "failed"].map(counted).iter().sum();
     assert!(all >= 2 * COUNT, "each object in each pass: {page}");
     eventually(|| match in_etcd(bed, "v1alpha1") {
         left if left == ["shop-7"] => Ok(()),
         left => Err(format!("{left:?}")),
+    });
+    is_not_misled(bed);
+}
+
+/// How many TDSets a gate has dealt with in that way, by what it shows.
+fn counted(page: &str, result: &str) -> usize {
+    let of = format!("definition=\"tdsets.gatehouse.dev\",result=\"{result}\"");
+    let series = format!("gatehouse_storage_objects_total{{{of}}} ");
+    let found = page.lines().find_map(|line| line.strip_prefix(&*series));
+    found.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no {series}: {page}"))
+}
+
+/// A person has the definition say that no object is stored in another version. The leader knows of one.
+fn is_not_misled(bed: &Bed) {
+    let status = installed::definition("tdsets") + "/status";
+    bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": ["v1"]}})));
+    bed.objects.until("crd/tdsets.gatehouse.dev", "", |definition| {
+        let said = condition(definition, "StorageMigrated");
+        let stored = &definition["status"]["storedVersions"];
+        assert_eq!(said["status"], "False", "{said}");
+        if *stored == json!(["v1alpha1", "v1"]) && said["reason"] == "Kept" {
+            Ok(())
+        } else {
+            Err(format!("{stored}: {said}"))
+        }
     });
 }
 
@@ -267,6 +288,10 @@ fn are_moved_by_the_leader(bed: &Bed) {
     let said = conditions.iter_mut().find(|one| one["type"] == "StorageMigrated").expect("it is there");
     (said["status"], said["reason"]) = ("False".into(), "Interrupted".into());
     let status = installed::definition("tdsets") + "/status";
+    let looked_at = || counted(&http_get(gate.health, "/metrics"), "as_wanted");
+    let before = looked_at();
     bed.objects.must(Ask::patch(status, json!({"status": {"conditions": conditions}})));
     eventually(|| if is_migrated(bed, "tdsets") { Ok(()) } else { Err("it stays so") });
+    assert!(looked_at() >= before + COUNT, "each object is looked at before that is said");
+    are_all_v1(&namespace);
 }

@@ -116,13 +116,23 @@ impl<'a> Widgets<'a> {
 
     /// Applies the definition with these versions, each with whether it is served and stored.
     pub fn apply(&self, versions: &[(&str, bool, bool)]) {
-        let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {
-            "spec": {"type": "object", "properties": {
-                "size": {"type": "integer"}, "colour": {"type": "string"}}},
-            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}});
+        self.apply_with_shade("", versions);
+    }
+
+    /// The same where one version alone has a field `spec.shade`.
+    pub fn apply_with_shade(&self, shaded: &str, versions: &[(&str, bool, bool)]) {
+        let schema = |version: &str| {
+            let mut fields = json!({"size": {"type": "integer"}, "colour": {"type": "string"}});
+            if version == shaded {
+                fields["shade"] = json!({"type": "string"});
+            }
+            json!({"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": fields},
+                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}})
+        };
         let subresources = if self.has_status { json!({"status": {}}) } else { json!({}) };
         let version = |(name, served, storage): &(&str, bool, bool)| {
-            json!({"name": name, "served": served, "storage": storage, "schema": schema,
+            json!({"name": name, "served": served, "storage": storage, "schema": schema(name),
                 "subresources": subresources})
         };
         let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -141,7 +151,7 @@ impl<'a> Widgets<'a> {
     }
 
     /// Waits until the API server writes objects in that version.
-    fn until_stored_as(&self, version: &str) {
+    pub fn until_stored_as(&self, version: &str) {
         eventually(|| {
             let number = self.probes.fetch_add(1, Ordering::Relaxed);
             let object = self.object(version, PROBE, number);
@@ -220,6 +230,12 @@ impl<'a> Widgets<'a> {
     /// The versions that objects may be stored in.
     pub fn stored_versions(&self) -> Value {
         self.definition()["status"]["storedVersions"].clone()
+    }
+
+    /// Has the definition say that no object is stored in another version than v1, as a person may.
+    pub fn reduce_by_hand(&self) {
+        let status = format!("{}/status", self.path_of_definition());
+        self.bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": ["v1"]}})));
     }
 
     /// What `storage status` says holds a version back.
