@@ -64,7 +64,7 @@ struct State {
     stored: Vec<String>,
     /// Whether it says that they are migrated.
     says_migrated: bool,
-    /// Whether Kubernetes' own migrator has ended since.
+    /// Whether a pass has to verify that.
     is_unverified: bool,
 }
 
@@ -157,7 +157,7 @@ impl Keeper {
         };
         self.numbers.has_older(name, before.maybe_stored().len());
         let mut seen = Seen::of(&before);
-        // The last to write may have been a command that was ended early.
+        // It may have been made a moment ago. What a migration has left that did not come to its end is verified.
         if plan::is_stored_as_wanted(&before) && !before.says_migrated() {
             if let Err(error) = migration.say_settled(name).await {
                 warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
@@ -184,7 +184,8 @@ impl Keeper {
             Ok(after) => {
                 *failed = again.map(|outcome| (State::of(&after), outcome));
                 self.numbers.has_older(name, after.maybe_stored().len());
-                (is_done, Some(Seen::of(&after)))
+                // A change that came meanwhile is part of this state already, so that the watch wakes no one for it.
+                (is_done && plan::is_left_as_wanted(&before, &after), Some(Seen::of(&after)))
             }
             Err(_) => (false, None),
         }
