@@ -41,6 +41,7 @@ const PASSES: u32 = 4;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "wishes, none of which rules out another")]
 pub struct Goal {
     /// The version that objects are to be stored in; none: the storage version, whichever it is.
     pub to: Option<String>,
