@@ -229,6 +229,12 @@ impl Definition {
         said["message"].as_str()
     }
 
+    /// Whether it is the same definition with the same spec.
+    #[must_use]
+    pub fn is_in_state_of(&self, other: &Self) -> bool {
+        (&self.uid, self.generation) == (&other.uid, other.generation)
+    }
+
     /// Its versions besides the storage version.
     #[must_use]
     pub fn others(&self) -> Vec<&str> {

@@ -32,7 +32,8 @@ impl Migration<'_> {
         mut known: Option<Definition>,
     ) -> Result<Option<Beginning>, Error> {
         let mut definition = self.definition(name).await?;
-        let mut goal = Goal { is_anew: plan::ignores_place(&definition, &self.goal), ..self.goal.clone() };
+        let mut goal =
+            Goal { ignores_place: plan::ignores_place(&definition, &self.goal), ..self.goal.clone() };
         if self.options.is_dry {
             (goal.is_dry, goal.grace) = (true, Duration::ZERO);
         }
@@ -40,10 +41,10 @@ impl Migration<'_> {
             if !definition.may_name_too_few() {
                 known = Some(definition.clone());
             }
-            let named = known.as_ref().filter(|known| is_of_same_state(known, &definition));
+            let named = known.as_ref().filter(|known| known.is_in_state_of(&definition));
             goal.named = named.map(|known| known.stored.clone());
             let begin = plan::begin(&definition, &goal, clock::now());
-            if goal.is_anew
+            if goal.ignores_place
                 && definition.checkpoint.is_some()
                 && (begin.is_ok() || definition.says_migrated())
             {
@@ -69,7 +70,7 @@ impl Migration<'_> {
                     }
                     let now = self.definition(name).await?;
                     // By this process's own clock, whatever that of the API server shows.
-                    if is_of_same_state(&definition, &now) {
+                    if now.is_in_state_of(&definition) {
                         goal.grace = Duration::ZERO;
                     }
                     definition = now;
@@ -101,8 +102,4 @@ impl Migration<'_> {
         self.say_waiting(definition).await?;
         self.definition(&definition.name).await.map(Some)
     }
-}
-
-fn is_of_same_state(one: &Definition, other: &Definition) -> bool {
-    (&one.uid, one.generation) == (&other.uid, other.generation)
 }

@@ -30,15 +30,14 @@ pub fn is_settled(definition: &Definition) -> bool {
 /// Whether a definition that a migration began with and did its work in is still as that has left it.
 #[must_use]
 pub fn is_left_as_wanted(before: &Definition, after: &Definition) -> bool {
-    let is_same = (&before.uid, before.generation) == (&after.uid, after.generation);
-    is_same && is_stored_as_wanted(after)
+    after.is_in_state_of(before) && is_stored_as_wanted(after)
 }
 
 /// Whether the place that a definition has is not gone on from. Where its condition says that all is done, that place is
 /// of a migration which another client has ended since.
 #[must_use]
 pub fn ignores_place(definition: &Definition, goal: &Goal) -> bool {
-    goal.is_forced || goal.is_anew || definition.says_migrated()
+    goal.is_forced || goal.ignores_place || definition.says_migrated()
 }
 
 /// The versions besides the storage version that an object is stored in at worst.
@@ -148,8 +147,8 @@ mod tests {
         assert_eq!(restored(&named, &forced), None, "once");
         let beginning = Checkpoint::at_pass(1, "u", 2, "v1");
         assert_eq!(begins(&named, &forced), Ok(Begin::Rewrite(beginning.clone())));
-        let anew = Goal { is_anew: true, ..Goal::default() };
-        assert_eq!(begins(&named, &anew), Ok(Begin::Rewrite(beginning.clone())));
+        let from_the_start = Goal { ignores_place: true, ..Goal::default() };
+        assert_eq!(begins(&named, &from_the_start), Ok(Begin::Rewrite(beginning.clone())));
         let untrue = Definition { conditions: vec![ours("True", "Migrated")], ..named };
         let begun = begins(&untrue, &Goal::default());
         assert_eq!(begun, Ok(Begin::Rewrite(beginning)), "another client has ended that migration");

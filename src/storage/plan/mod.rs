@@ -51,7 +51,7 @@ pub struct Goal {
     /// that says is not believed, and neither is the place of an earlier migration.
     pub is_forced: bool,
     /// Whether the place of an earlier migration is left aside.
-    pub is_anew: bool,
+    pub ignores_place: bool,
     /// The versions that the status of the definition, as it is, named when it could be relied on; none: what it says now
     /// is all that is known.
     pub named: Option<Vec<String>>,
@@ -69,7 +69,7 @@ impl Default for Goal {
             to: None,
             loses_fields: false,
             is_forced: false,
-            is_anew: false,
+            ignores_place: false,
             named: None,
             is_dry: false,
             managed_fields: Policy::default(),

@@ -53,7 +53,7 @@ pub fn asked(writer: Writer, definition: &Definition, place: &Checkpoint, is_for
 /// was changed meanwhile or another run has got further.
 #[must_use]
 pub fn place_after(before: &Definition, after: &Definition, place: Checkpoint) -> Checkpoint {
-    let is_same = (&before.uid, before.generation) == (&after.uid, after.generation);
+    let is_same = after.is_in_state_of(before);
     if is_same && place.is_beginning() { Checkpoint { pass: 2, ..place } } else { place }
 }
 
