@@ -186,16 +186,34 @@ fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value,
     };
     let (shown, remembered): (Vec<_>, Vec<_>) = items.into_iter().map(to_spoke).unzip();
     let is_given_back = || list_to_hub(rows, name, Value::Array(shown.clone()), None) == Value::Array(kept);
-    let coarse = (hides || !is_given_back()).then(|| {
-        let memories = shown.iter().zip(remembered);
-        let items = memories.map(|(one, memory)| Item {
-            shown: digest(one),
-            like: likeness(one),
-            memory: memory.of(one),
-        });
-        Coarse::Items { items: items.collect() }
-    });
+    let coarse = (hides || !is_given_back()).then(|| of_items(&shown, remembered));
     (Value::Array(shown), coarse)
+}
+
+/// What is remembered of each item of a list, beside what the spoke shows of it.
+fn of_items(shown: &[Value], remembered: Vec<Remembered>) -> Coarse {
+    let memories = shown.iter().zip(remembered);
+    let items = memories.map(|(one, memory)| Item {
+        shown: digest(one),
+        like: likeness(one),
+        memory: memory.of(one),
+    });
+    Coarse::Items { items: items.collect() }
+}
+
+/// Remembers the names of items also where those of the spoke would be given the same: in another list each item is to
+/// keep its own. `hub` is what the memory was made of.
+pub(super) fn remember_names(rows: &[Row], hub: &Fields, memory: &mut Memory) {
+    for row in rows {
+        let Row::List { hub: place, items: rows, name: Some(_), .. } = row else { continue };
+        if memory.rows.contains_key(&**place) {
+            continue;
+        }
+        let Some(Value::Array(items)) = tree::get(hub, place) else { continue };
+        let (shown, remembered): (Vec<_>, Vec<_>) =
+            items.iter().map(|item| item_to_spoke(rows, item.clone())).unzip();
+        memory.rows.insert(place.clone().into_owned(), of_items(&shown, remembered));
+    }
 }
 
 /// What is remembered of an item.
@@ -209,12 +227,7 @@ enum Remembered {
 impl Remembered {
     /// The spoke's item alone does not give all of it back: it is more than a name that the item would be given.
     fn surely_hides(&self, name: Option<&ItemName>) -> bool {
-        let Self::Fields(memory) = self else { return false };
-        let is_given = |field: &str, value: &Value| {
-            let given = name.filter(|name| field == name.field).zip(value.as_str());
-            given.is_some_and(|(name, text)| text.starts_with(&*name.prefix))
-        };
-        !memory.rows.is_empty() || memory.only.iter().any(|(field, value)| !is_given(field, value))
+        matches!(self, Self::Fields(memory) if is_more_than_a_name(memory, name))
     }
 
     fn of(self, item: &Value) -> Memory {
@@ -227,6 +240,16 @@ impl Remembered {
             Self::Fields(memory) => *memory,
         }
     }
+}
+
+/// It says more of an item than a name like those that items are given.
+fn is_more_than_a_name(memory: &Memory, name: Option<&ItemName>) -> bool {
+    let is_given = |field: &str, value: &Value| {
+        let given = name.filter(|name| field == name.field).zip(value.as_str());
+        let number = given.and_then(|(name, text)| text.strip_prefix(&*name.prefix));
+        number.is_some_and(|number| number.parse::<usize>().is_ok())
+    };
+    !memory.rows.is_empty() || memory.only.iter().any(|(field, value)| !is_given(field, value))
 }
 
 impl From<Memory> for Remembered {
@@ -289,13 +312,15 @@ fn bare_item(rows: &[Row]) -> Option<&str> {
 }
 
 /// The first list of the spoke of which an item took the place of another one, so that what only the hub says of that
-/// is gone.
+/// is gone. A name that it was given is no loss.
 pub(super) fn list_of_a_lost<'a>(rows: &'a [Row], spoke: &Fields, memory: &Memory) -> Option<&'a str> {
     rows.iter().find_map(|row| {
+        let Row::List { name, .. } = row else { return None };
         let Some(Coarse::Items { items: remembered }) = memory.rows.get(row.hub()) else { return None };
         let items = tree::get(spoke, row.spoke()?)?.as_array()?;
         let (assigned, left) = assign(items, remembered.clone());
-        let is_lost = assigned.iter().any(Option::is_none) && left.iter().any(|memory| !memory.is_empty());
+        let is_lost = assigned.iter().any(Option::is_none)
+            && left.iter().any(|memory| is_more_than_a_name(memory, name.as_ref()));
         row.spoke().filter(|_| is_lost)
     })
 }

@@ -252,7 +252,8 @@ impl Table {
     }
 
     /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
-    /// both in the hub's version.
+    /// both in the hub's version. Items of a list keep their names wherever they are in it: other fields of the hub may
+    /// refer to them by these.
     ///
     /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none
     /// and does not ask that everything else be dropped, and a manifest that was exported long ago has old ones.
@@ -262,7 +263,9 @@ impl Table {
             return (object, Carried::default());
         };
         let (shown, said) = engine::to_spoke(&self.rows, parts_of(fields));
-        let (_, kept) = engine::to_spoke(&self.rows, parts_of(stored));
+        let stored = parts_of(stored);
+        let (_, mut kept) = engine::to_spoke(&self.rows, stored.clone());
+        engine::remember_names(&self.rows, &stored, &mut kept);
         if said.is_empty() && kept.is_empty() {
             return (object, Carried::default());
         }

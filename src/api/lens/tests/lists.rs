@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::super::Carried;
 use super::super::memory::PREFIX;
-use super::{TDSetKind, down, tdset, up};
+use super::{SPOKE, TDSetKind, down, lens, tdset, up};
 
 fn windows(names: [&str; 2], more: &Value) -> Value {
     let window = |name: &str| {
@@ -32,5 +33,27 @@ fn a_list_has_an_annotation_exactly_if_it_hides_something() {
         let has = shown.pointer("/metadata/annotations").and_then(|all| all.get(&key)).is_some();
         assert_eq!(has, is_needed, "{names:?} {more}: {shown}");
         assert_eq!(up(&TDSetKind, &shown), object, "{shown}");
+    }
+}
+
+#[test]
+fn windows_that_were_given_names_keep_them_where_others_come_and_go() {
+    let plain = |start: i32, replica: i32| json!({"startTime": start, "endTime": 23, "replica": replica});
+    let old = |windows: &[&Value]| json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "spec": {"schedulingConfig": windows}});
+    let (early, late, other) = (plain(6, 1), plain(18, 2), plain(1, 9));
+    let stored = up(&TDSetKind, &old(&[&early, &late]));
+    for (written, names) in [
+        (vec![&early, &late], vec!["w0", "w1"]),
+        (vec![&late, &early], vec!["w1", "w0"]),
+        (vec![&other, &early, &late], vec!["w3", "w0", "w1"]),
+        (vec![&early, &other, &late], vec!["w0", "w3", "w1"]),
+        (vec![&late], vec!["w1"]),
+        (vec![&late, &plain(18, 3)], vec!["w1", "w0"]),
+        (vec![&plain(7, 4), &late], vec!["w0", "w1"]),
+    ] {
+        let (carried, said) = lens().table(SPOKE).unwrap().carry(up(&TDSetKind, &old(&written)), &stored);
+        let windows = carried["spec"]["windows"].as_array().unwrap();
+        let found: Vec<_> = windows.iter().map(|window| window["name"].as_str().unwrap()).collect();
+        assert_eq!((found, said), (names, Carried::default()), "{written:?}");
     }
 }
