@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fail_points::FailPoints;
+use super::manifest::Place;
 use super::outcome::{Class, Error};
 
 /// One thing that a plan may ask for.
@@ -66,6 +67,9 @@ pub enum Failure {
     /// This installation may not do it.
     #[error("{0}")]
     Forbidden(&'static str),
+    /// What is to be created has the name of an object of another owner.
+    #[error("{0} is there and belongs to another owner: delete it, or give this object another name")]
+    Taken(Box<Place>),
     /// Another server than the API server refused, or its answer was lost.
     #[error("{source}")]
     Elsewhere {
@@ -85,7 +89,9 @@ pub const fn result(done: Result<&Executed, &Failure>) -> &'static str {
     match done {
         Ok(_) => "done",
         Err(Failure::Moved(_)) => "refused",
-        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
+        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_) | Failure::Taken(_)) => {
+            "failed"
+        }
     }
 }
 
@@ -99,7 +105,7 @@ impl Failure {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Forbidden(_) => true,
+            Self::Forbidden(_) | Self::Taken(_) => true,
             Self::Api(error) => error.class() == Class::Permanent,
             Self::Moved(_) | Self::Elsewhere { .. } => false,
         }

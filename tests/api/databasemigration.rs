@@ -38,6 +38,10 @@ pub const TESTS: &[Test] = &[
     ("who_may_not_read_a_secret_may_not_have_it_used", who_may_not_read_a_secret_may_not_have_it_used),
     ("the_old_version_is_carried_out_as_well", the_old_version_is_carried_out_as_well),
     (
+        "what_has_the_name_of_a_run_is_named_and_left_alone",
+        what_has_the_name_of_a_run_is_named_and_left_alone,
+    ),
+    (
         "what_is_required_up_to_a_script_is_awaited_up_to_it",
         requirement::what_is_required_up_to_a_script_is_awaited_up_to_it,
     ),
@@ -299,6 +303,32 @@ fn who_may_not_read_a_secret_may_not_have_it_used(bed: &Bed) {
     let refusal = bed.objects.one(Ask::create(&elsewhere, &namespace.name)).expect_err("refused");
     let expected = "spec.scripts[0].up.configMapKeyRef.namespace";
     assert!(refusal.fields.iter().eq([expected]), "{refusal:?}");
+}
+
+/// The next run of the same work has the next number.
+fn what_has_the_name_of_a_run_is_named_and_left_alone(bed: &Bed) {
+    let namespace = bed.namespace();
+    let node = Node::new(&namespace);
+    namespace.create(&sqlite("shop", &json!([schema("001", "CREATE TABLE a (b INTEGER)")]), &json!({})));
+    let pod = node.next_pod();
+    assert_eq!(node.run(&pod), 0);
+    until_ready(&namespace, "shop", "True", "Applied");
+    let name = format!("{}-2", pod.job.strip_suffix("-1").expect("the first run"));
+    config_map(&namespace, &name, "a", "theirs");
+    let again = json!({"metadata": {"annotations": {"gatehouse.dev/retry": "now"}}});
+    namespace.change(&format!("{KIND}/shop"), &again);
+    let refused = until_ready(&namespace, "shop", "False", "ApplyFailed");
+    let ready = condition(&refused, "Ready");
+    let expected = format!(
+        "configmaps {}/{name} is there and belongs to another owner: delete it, or give this object another name",
+        namespace.name
+    );
+    assert_eq!(ready["message"], json!(expected));
+    assert_eq!(namespace.get("configmaps", &name)["data"], json!({"a": "theirs"}));
+
+    namespace.delete(&format!("configmap/{name}"));
+    assert_eq!(node.run(&node.next_pod()), 0);
+    until_ready(&namespace, "shop", "True", "Applied");
 }
 
 fn the_old_version_is_carried_out_as_well(bed: &Bed) {

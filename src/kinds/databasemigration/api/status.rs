@@ -101,8 +101,6 @@ reasons! {
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
     NamespaceRefused,
-    /// An object of the name to create is there and is not ours.
-    NameTaken,
     /// gatehouse lacks a right.
     Forbidden,
     /// The API server refused another write.
