@@ -92,7 +92,7 @@ impl Crowd {
 /// Whether there is room.
 enum Room {
     Found,
-    /// Not yet; when a waiting member will have stood still, where one waits.
+    /// Not yet; when the first of those who wait will have stood still, or has, where one waits.
     Later(Option<Instant>),
 }
 
@@ -173,7 +173,9 @@ impl Member {
             let now = clock::instant();
             let since = if now < polite { now.checked_sub(STILL) } else { Some(now) };
             let Room::Later(still) = self.try_grow(more, spare, since)? else { return Ok(()) };
-            let again = still.filter(|_| now < polite).map(|still| still.min(polite));
+            // One that stands still already did not help.
+            let still = still.filter(|still| *still > now);
+            let again = (now < polite).then(|| still.map_or(polite, |still| still.min(polite)));
             tokio::select! {
                 () = freed => {}
                 () = at(again) => {}
@@ -285,6 +287,9 @@ impl Drop for Member {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Wake};
+
     use futures::FutureExt as _;
 
     use super::*;
@@ -367,6 +372,35 @@ mod tests {
         drop(works);
         assert_eq!(grows.await, Ok(()));
         assert!(!has_given_way(&small), "there is room for both");
+    }
+
+    /// Whether it was woken.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_what_is_worked_on_does_not_ask_again_and_again() {
+        let crowd = Crowd::new(9, 100);
+        let (mut works, mut still, mut next) = (join(&crowd), join(&crowd), join(&crowd));
+        works.grow(80, 0).await.unwrap();
+        works.settle().unwrap();
+        still.grow(10, 0).await.unwrap();
+        tokio::time::advance(STILL * 2).await;
+        let mut grows = Box::pin(next.grow(50, 0));
+        let woken = Arc::<Woken>::default();
+        let waker = Arc::clone(&woken).into();
+        assert!(grows.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!woken.0.load(Ordering::Relaxed), "nothing has happened");
+        drop(works);
+        assert_eq!(grows.await, Ok(()));
+        assert!(!has_given_way(&still), "there is room for both");
     }
 
     #[tokio::test(start_paused = true)]
