@@ -13,8 +13,8 @@ use crate::corpus::bare;
 
 pub const EVERYWHERE: &[Test] = &[("everything_is_taken", everything_is_taken)];
 pub const ONCE: &[Test] = &[(
-    "the_chart_refuses_a_second_gatehouse_in_a_cluster",
-    the_chart_refuses_a_second_gatehouse_in_a_cluster,
+    "the_chart_refuses_what_would_break_another_installation",
+    the_chart_refuses_what_would_break_another_installation,
 )];
 
 /// Kinds of others, which no control plane of ours serves.
@@ -128,7 +128,7 @@ fn everything_is_taken(bed: &Bed) {
     bare.define(&bare.definitions());
 }
 
-fn the_chart_refuses_a_second_gatehouse_in_a_cluster(bed: &Bed) {
+fn the_chart_refuses_what_would_break_another_installation(bed: &Bed) {
     let bare = bare::beside(bed);
     let _turn = bare.turn_of_one();
     let (objects, chart) = (&bare.bed.objects, chart());
@@ -137,25 +137,41 @@ fn the_chart_refuses_a_second_gatehouse_in_a_cluster(bed: &Bed) {
         let name = object["metadata"]["name"].as_str().expect("a name");
         objects.if_there(Ask::delete(format!("{}/{name}", collection_of(object, "default"))));
     }
-    let render = |namespace: &str| {
+    let render = |namespace: &str, values: &[&str]| {
         let kubeconfig = bare.bed.cluster.kubeconfig().to_str().expect("UTF-8");
         let words = ["install", "gatehouse", chart.to_str().expect("UTF-8"), "--dry-run=server"];
         let place = ["--namespace", namespace, "--kubeconfig", kubeconfig];
-        outcome("helm", &[&words[..], &place[..]].concat(), "")
+        outcome("helm", &[&words[..], &place[..], values].concat(), "")
     };
-    render(NAMESPACE).unwrap();
+    render(NAMESPACE, &[]).unwrap();
     let plan =
         Plan::at(Address::Service { name: "gatehouse".into(), namespace: NAMESPACE.into(), port: 443 });
     let mut first = json!(webhooks::validating(&plan, &webhooks::resources()));
     first["apiVersion"] = "admissionregistration.k8s.io/v1".into();
     first["kind"] = "ValidatingWebhookConfiguration".into();
     objects.must(Ask::apply(&first, "", ""));
-    render(NAMESPACE).unwrap();
-    let error = render("elsewhere").unwrap_err();
+    render(NAMESPACE, &[]).unwrap();
+    let error = render("elsewhere", &[]).unwrap_err();
     let words =
         "gatehouse is installed in this cluster already, behind the Service gatehouse-system/gatehouse";
     assert!(error.contains(words), "{error}");
+
+    // What the gate has installed would go with its ClusterRole.
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "gatehouse"}, "rules": []});
+    let role = objects.must(Ask::create(&role, ""));
+    first["metadata"]["ownerReferences"] = json!([{"apiVersion": role["apiVersion"], "kind": role["kind"],
+        "name": "gatehouse", "uid": role["metadata"]["uid"]}]);
+    objects.must(Ask::apply(&first, "", ""));
+    let by_others = "installedBy=administrator,certificates.source=secret";
+    let without = format!("{by_others},watchNamespaces={{team-a}}");
+    let error = render(NAMESPACE, &["--set", &without]).unwrap_err();
+    assert!(error.contains("belongs to the ClusterRole gatehouse, which these values leave out"), "{error}");
     let name = first["metadata"]["name"].as_str().expect("a name");
-    objects.must(Ask::delete(format!("{}/{name}", collection_of(&first, ""))));
+    let path = format!("{}/{name}", collection_of(&first, ""));
+    objects.must(Ask::patch(&*path, json!({"metadata": {"ownerReferences": null}})));
+    render(NAMESPACE, &["--set", &without]).unwrap();
+    objects.must(Ask::delete(path));
+    objects.must(Ask::delete(format!("{}/gatehouse", collection_of(&role, ""))));
     bare.bed.grant();
 }

@@ -72,6 +72,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or (eq .Values.installedBy "gatehouse") (not .Values.watchNamespaces) -}}true{{- end -}}
 {{- end }}
 
+{{- /* Whether the gate has one, to which what it installs belongs: "true" or nothing. */ -}}
+{{- define "gatehouse.gate.hasClusterRole" -}}
+{{- if include "gatehouse.hasClusterRole" . }}{{ if or (eq .Values.installedBy "gatehouse") (not .Values.split) }}true{{ end }}{{ end -}}
+{{- end }}
+
 {{- /* Who reconciles, by ServiceAccount and by the names of what is granted to it. */ -}}
 {{- define "gatehouse.controllers.name" -}}
 {{ include "gatehouse.fullname" . }}{{ if .Values.split }}-controllers{{ end }}
