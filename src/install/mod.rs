@@ -160,6 +160,21 @@ async fn restore_definitions(client: &Client, plan: &Plan) -> Result<bool, apply
     Ok(written)
 }
 
+/// Whether it was this release that wrote all definitions last.
+///
+/// # Errors
+/// When one is not there, or could not be read.
+pub async fn are_defined_by_this_release(client: &Client) -> Result<bool, Error> {
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    for name in definitions::names() {
+        let live = apply::read(&api, &name).await?;
+        if live.annotations().get(INSTALLED_BY).map(String::as_str) != Some(env!("CARGO_PKG_VERSION")) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reads the CA bundles by which API servers verify the gate, as they are now, and reports them to the certificates. What
 /// they have in common.
 ///

@@ -27,6 +27,7 @@ use lease::Lease;
 mod lease;
 mod parts;
 mod removal;
+mod rights;
 
 pub use removal::TESTS as REMOVALS;
 
@@ -42,6 +43,10 @@ pub const TESTS: &[Test] = &[
     ),
     ("each_part_runs_alone_with_its_own_rights", parts::each_part_runs_alone_with_its_own_rights),
     ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
+    (
+        "a_leader_that_cannot_install_works_by_what_its_release_has_installed",
+        rights::a_leader_that_cannot_install_works_by_what_its_release_has_installed,
+    ),
     (
         "without_an_api_server_no_replica_leads_and_then_one_does",
         without_an_api_server_no_replica_leads_and_then_one_does,

@@ -80,6 +80,20 @@ impl Installed {
             pause = (pause * 2).min(LONGEST);
         }
     }
+
+    /// Waits until definitions that this release has written have been there for a while. They are what controllers work
+    /// by: what keeps a leader from writing them again, such as a webhook of another owner that does not answer, keeps no
+    /// object from being worked.
+    pub(super) async fn as_written(&self, client: &Client) {
+        loop {
+            tokio::time::sleep(LONGEST).await;
+            match install::are_defined_by_this_release(client).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => debug!(error = chain(&error), "failed to read the definitions"),
+            }
+        }
+    }
 }
 
 impl Cluster {

@@ -174,7 +174,7 @@ pub fn until_may(bed: &Bed, account: &str, asked: &Value) {
 }
 
 /// Whether that account may do that.
-fn may(bed: &Bed, account: &str, asked: &Value) -> bool {
+pub fn may(bed: &Bed, account: &str, asked: &Value) -> bool {
     let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
     let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": user, "resourceAttributes": asked}});

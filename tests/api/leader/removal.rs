@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     ("the_rules_of_a_kind_are_all_that_it_needs", the_rules_of_a_kind_are_all_that_it_needs),
 ];
 
-const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";
+pub const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";
 
 /// Who owns both configurations, where both are there.
 fn owners(bed: &Bed) -> Option<Vec<Value>> {

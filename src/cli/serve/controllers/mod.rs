@@ -130,7 +130,10 @@ impl Controllers {
     async fn work(self, client: Client, requests: Requests, installed: Installed, stop: Stop) -> Ending {
         let is_ours = installed.is_ours();
         tokio::select! {
-            () = installed.again(client.clone()) => {}
+            () = installed.clone().again(client.clone()) => {}
+            () = installed.as_written(&client) => {
+                warn!("the definitions are as this release has written them: works although it cannot install");
+            }
             () = stop.stopped() => return Ok(()),
         }
         let with = Surroundings {
