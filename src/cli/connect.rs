@@ -2,6 +2,8 @@
 
 use kube::{Client, Config};
 
+use crate::runtime::call::impatient;
+
 /// There is no way.
 #[derive(Debug, thiserror::Error)]
 #[error("unable to find a Kubernetes API: expected {expected}")]
@@ -17,7 +19,7 @@ pub(super) async fn infer<Made>(
 ) -> Result<Made, NoCluster> {
     let no_cluster = |source| NoCluster { expected, source };
     let config = Config::infer().await.map_err(|source| no_cluster(source.into()))?;
-    client(config).map_err(|source| no_cluster(source.into()))
+    client(impatient(config)).map_err(|source| no_cluster(source.into()))
 }
 
 /// Finds the Kubernetes API: by `KUBECONFIG`, or by the service account of the pod that this is.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
@@ -22,7 +21,7 @@ use super::manifest::Place;
 use super::outcome::Error;
 use super::paced::{self, paced};
 use super::scope::WatchScope;
-use crate::runtime::call::call;
+use crate::runtime::call::{call, watching};
 
 /// The label of everything that is made, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "gatehouse");
@@ -55,7 +54,7 @@ where
     where
         Owner: Resource<DynamicType = ()> + 'static,
     {
-        let labelled = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
+        let labelled = watching().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
         let (store, changes) =
             DiffingStore::watch(realm.api(client.clone()), labelled, trim, compare, |_| None);
         (Self { client: client.clone(), store, trim }, paced(owners(changes), paced::PAUSE))

@@ -54,12 +54,13 @@ use futures::stream::{BoxStream, FuturesUnordered, StreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _};
 use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
+use crate::runtime::call::watching;
 use crate::runtime::clock::{self, Alarms};
 use crate::runtime::leader::Stop;
 use failures::Failures;
@@ -301,12 +302,12 @@ async fn run_in<Kind: Reconciler>(
         ready: watch::Sender::new(false),
         listed: Mutex::default(),
     });
-    let (watching, stored) = (Arc::clone(&context), Arc::clone(&context));
-    let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
+    let (admitting, stored) = (Arc::clone(&context), Arc::clone(&context));
+    let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watching())
         .default_backoff()
         .inspect(move |event| {
             if let Ok(event) = event {
-                watching.on_event(event);
+                admitting.on_event(event);
             }
         })
         .reflect(writer)

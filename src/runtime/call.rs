@@ -1,15 +1,41 @@
-//! One call to the API server, with a limit.
+//! One call to the API server, with a limit, and how long its watches are quiet.
 //!
 //! Guarantees: a call ends. The client alone does not see to that: it waits for an answer without limit, and
-//! repeats what was throttled for many minutes.
+//! repeats what was throttled for many minutes. A watch whose connection is dead begins again within two minutes.
 
 use std::future::Future;
 use std::time::Duration;
 
+use kube::Config;
 use kube::core::Status;
+use kube::runtime::watcher;
 
 /// How long one call may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// After how many seconds the API server ends a watch, which then goes on where it was. The client takes a watch that has
+/// been quiet for five seconds longer for dead (kube-runtime, `WATCH_IDLE_TIMEOUT_MARGIN`): nothing else tells one whose
+/// server has lost its power from one on which nothing happens. By default that takes 295 s.
+const WATCH_SECONDS: u32 = 60;
+
+/// How long an API server may send nothing on a connection that waits for it. Longer than a watch is quiet, and than a
+/// list takes that no other limit ends (kube-apiserver, `--request-timeout`).
+pub const SILENCE: Duration = Duration::from_secs(75);
+
+/// The configuration of a watch of all objects.
+#[must_use]
+pub fn watching() -> watcher::Config {
+    watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+/// A configuration whose clients give up connections on which the API server has gone silent.
+#[must_use]
+pub fn impatient(mut config: Config) -> Config {
+    config.read_timeout = Some(SILENCE);
+    // A connection that was not in use meanwhile was not waited for.
+    config.reset_reader_on_write = true;
+    config
+}
 
 /// A call failed.
 #[derive(Debug, thiserror::Error)]

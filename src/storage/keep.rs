@@ -29,7 +29,7 @@ use super::plan::tally::Tally;
 use super::plan::writer::Writer;
 use super::plan::{self, Goal, Kept};
 use super::requests::Requests;
-use crate::runtime::call::call;
+use crate::runtime::call::{call, watching};
 use crate::runtime::supervisor::chain;
 
 /// The reporter of what happened.
@@ -114,7 +114,7 @@ impl Keeper {
 
     async fn keep(&self, name: &str, stop: &CancellationToken) {
         let api = Api::<CustomResourceDefinition>::all(self.client.clone());
-        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let config = watching().fields(&format!("metadata.name={name}"));
         let mut changes = pin!(watcher(api, config).default_backoff().applied_objects());
         let mut pause = FIRST;
         let mut failed = None;

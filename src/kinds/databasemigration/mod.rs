@@ -58,6 +58,7 @@ use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
 use crate::rbac::Rule;
+use crate::runtime::call::watching;
 use crate::runtime::clock;
 use actions::Action;
 use metrics::Line;
@@ -298,7 +299,7 @@ where
     match (is_ours, stamp == manifest.stamp()) {
         (true, true) => Ok(()),
         (true, false) => Err(Failure::moved("another run has that name")),
-        (false, _) => Err(Failure::Forbidden("an object of that name is there and is not of this migration")),
+        (false, _) => Err(Failure::Taken(manifest.place.clone().into())),
     }
 }
 
@@ -315,7 +316,7 @@ where
     let (managed, gatehouse) = MANAGED_BY;
     let ours = format!("{managed}={gatehouse},{}={}", names::NAME, names::APPLICATION);
     let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
-    watcher(metadata, watcher::Config::default().labels(&ours))
+    watcher(metadata, watching().labels(&ours))
         .default_backoff()
         .touched_objects()
         .filter_map(async |touched| touched_or_warn(touched).and_then(|child| owner(&child)))
@@ -325,7 +326,7 @@ where
 /// The objects that take scripts from a ConfigMap that comes, goes or changes.
 fn sources(client: &Client, realm: &WatchScope, subjects: Arc<Subjects>) -> Triggers<DatabaseMigration> {
     let metadata = realm.api::<PartialObjectMeta<ConfigMap>>(client.clone());
-    watcher(metadata, watcher::Config::default())
+    watcher(metadata, watching())
         .default_backoff()
         .touched_objects()
         .flat_map(move |touched| {

@@ -54,7 +54,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher::{self, watcher};
+use kube::runtime::watcher;
 use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::Mutex;
 use tracing::{debug, warn};
@@ -75,6 +75,7 @@ use crate::controllers::{Settings, Triggers, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::rbac::Rule;
+use crate::runtime::call::watching;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -357,7 +358,7 @@ where
     let (managed, gatehouse) = MANAGED_BY;
     let ours = format!("{managed}={gatehouse},{}=etcd", names::NAME);
     let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
-    watcher(metadata, watcher::Config::default().labels(&ours))
+    watcher(metadata, watching().labels(&ours))
         .default_backoff()
         .touched_objects()
         .filter_map(async |touched| match touched {

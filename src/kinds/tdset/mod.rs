@@ -33,11 +33,10 @@ use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
-use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
 use kube::{Client, Resource as _, ResourceExt as _};
 use tokio::sync::OnceCell;
 
@@ -59,6 +58,7 @@ use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
 use crate::rbac::Rule;
+use crate::runtime::call::watching;
 use crate::runtime::clock;
 use actions::Action;
 use calendars::Calendars;
@@ -67,7 +67,7 @@ use kept::ObjectState;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
-use observation::{Bounds, Controller, FoundDeployment, ObjectKey, Observed};
+use observation::{Bounds, FoundDeployment, ObjectKey, Observed, autoscaler};
 use plan::Plan;
 use spec::Spec;
 use state::Reverts;
@@ -76,6 +76,10 @@ use targets::Targets;
 
 #[cfg(test)]
 pub(super) use plan::tests::situations;
+
+/// How long what is watched may take until it has been listed. What is missing then, as where a right is, is read for each
+/// object, whose status says what cannot be read.
+const UNTIL_FILLED: Duration = Duration::from_secs(30);
 
 /// Reconciles TDSets.
 pub struct Operator {
@@ -130,10 +134,10 @@ impl Reconciler for Operator {
         );
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
             realm.api(client.clone()),
-            watcher::Config::default(),
-            trim_autoscaler,
-            |one, other| Difference::unless(is_same_autoscaler(one, other)),
-            name_of_scaled,
+            watching(),
+            autoscaler::trim,
+            |one, other| Difference::unless(autoscaler::is_same(one, other)),
+            autoscaler::name_of_scaled,
         );
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
@@ -161,7 +165,10 @@ impl Reconciler for Operator {
     }
 
     async fn ready(&self) -> bool {
-        self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
+        let filled = async {
+            self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
+        };
+        tokio::time::timeout(UNTIL_FILLED, filled).await.unwrap_or(true)
     }
 
     fn client(&self) -> &Client {
@@ -384,35 +391,4 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     let kind = AutoscalerKind::HorizontalPodAutoscaler;
     let own = ObjectKey::autoscaler(kind, &namespace, &autoscaler.name_any());
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
-}
-
-/// Takes out of an autoscaler what is never read: nothing but its target, its bounds and the type of its metrics matters.
-fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
-    autoscaler.status = None;
-    let metadata = std::mem::take(&mut autoscaler.metadata);
-    autoscaler.metadata = ObjectMeta { labels: None, annotations: None, ..metadata };
-    observation::trim(&mut autoscaler.metadata);
-    observation::trim_owners(&mut autoscaler.metadata);
-    if let Some(spec) = &mut autoscaler.spec {
-        let metrics = spec.metrics.take().unwrap_or_default();
-        let kept = metrics.into_iter().find(observation::tells_of_none);
-        spec.metrics = kept.map(|kept| vec![MetricSpec { type_: kept.type_, ..MetricSpec::default() }]);
-        spec.behavior = None;
-    }
-}
-
-/// The name of what an autoscaler scales.
-fn name_of_scaled(autoscaler: &HorizontalPodAutoscaler) -> Option<&str> {
-    Some(&autoscaler.spec.as_ref()?.scale_target_ref.name)
-}
-
-/// Whether two autoscalers differ in nothing that matters.
-fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutoscaler) -> bool {
-    let key = |autoscaler: &HorizontalPodAutoscaler| {
-        let metadata = &autoscaler.metadata;
-        let owner = Controller::of(metadata);
-        let writers = (observation::other(metadata), observation::other_of_max(metadata));
-        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), writers, owner)
-    };
-    one.spec == other.spec && key(one) == key(other)
 }

@@ -1,5 +1,6 @@
 //! What was read for a reconciliation, as data. Pure.
 
+pub mod autoscaler;
 mod bounds;
 mod field_owner;
 mod found_deployment;

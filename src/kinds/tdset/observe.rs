@@ -12,13 +12,15 @@ use kube::api::ListParams;
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
+use super::Operator;
 use super::calendars::Dates;
 use super::kept::ObjectState;
-use super::observation::{Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, controls};
+use super::observation::{
+    Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, autoscaler, controls,
+};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
 use super::targets::scaled_objects;
-use super::{Operator, trim_autoscaler};
 use crate::api::GROUP;
 use crate::api::condition::State;
 use crate::controllers::diffing_store::DiffingStore;
@@ -215,7 +217,7 @@ async fn list(
     match call(api.list(params)).await {
         Ok(found) => {
             let trimmed = found.items.into_iter().map(|mut one| {
-                trim_autoscaler(&mut one);
+                autoscaler::trim(&mut one);
                 Arc::new(one)
             });
             Ok(Ok(trimmed.collect()))
@@ -376,7 +378,6 @@ mod tests {
 
     use super::*;
     use crate::controllers::difference::Difference;
-    use crate::kinds::tdset::name_of_scaled;
 
     #[tokio::test(start_paused = true)]
     async fn an_autoscaler_is_read_where_its_watch_has_failed_for_more_than_a_minute() {
@@ -385,7 +386,7 @@ mod tests {
         let (sender, events) = mpsc::unbounded();
         let compare = |one: &_, other: &_| Difference::unless(one == other);
         let (store, mut changes) =
-            DiffingStore::of_events("hpas".to_owned(), events, compare, name_of_scaled);
+            DiffingStore::of_events("hpas".to_owned(), events, compare, autoscaler::name_of_scaled);
         let mut send = |event| {
             sender.unbounded_send(event).unwrap();
             while changes.next().now_or_never().flatten().is_some() {}

@@ -21,7 +21,6 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
-use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::Instant;
 
@@ -35,7 +34,7 @@ use crate::controllers::scope::WatchScope;
 use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::Reference;
-use crate::runtime::call::{self, call};
+use crate::runtime::call::{self, call, watching};
 use crate::runtime::clock;
 
 /// The API group of the workloads of Kubernetes.
@@ -187,7 +186,7 @@ impl Targets {
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
         let (objects, changes) =
-            DiffingStore::watch(api, watcher::Config::default(), trim, FoundMetadata::difference, |_| None);
+            DiffingStore::watch(api, watching(), trim, FoundMetadata::difference, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let (subjects, end) = abortable(changes.map(move |(object, difference)| {
             let namespace = object.namespace().unwrap_or_default();

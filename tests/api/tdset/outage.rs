@@ -1,5 +1,6 @@
 //! Watches that fail while the operator works.
 
+use gatehouse::runtime::call::SILENCE;
 use kit::bed::Bed;
 use kit::objects::Ask;
 use kit::operator::Fate;
@@ -14,6 +15,8 @@ use crate::site::{Site, role};
 
 pub const TESTS: &[Test] = &[
     ("what_is_no_longer_watched_is_read", what_is_no_longer_watched_is_read),
+    ("without_a_right_from_the_start_the_rest_is_worked", without_a_right_from_the_start_the_rest_is_worked),
+    ("an_api_server_that_goes_silent_is_given_up", an_api_server_that_goes_silent_is_given_up),
     ("a_workload_that_may_not_be_read_is_not_scaled", a_workload_that_may_not_be_read_is_not_scaled),
 ];
 
@@ -84,4 +87,39 @@ fn what_is_no_longer_watched_is_read(bed: &Bed) {
         let found = found();
         if found == expected { Ok(()) } else { Err(format!("it is {found:?}")) }
     });
+}
+
+/// Its host has lost its power: nothing comes any more, and nothing says so.
+fn an_api_server_that_goes_silent_is_given_up(bed: &Bed) {
+    let namespace = bed.namespace();
+    let front = Front::new();
+    let site = Site::behind(&namespace, &front);
+    let _operator = site.start(Fate::Lives);
+    namespace.create(&tdset("made", &json!({"defaultReplicas": 2})));
+    namespace.until("tdset/made", "{.status.scheduledReplicas}", "2");
+    front.silence();
+    namespace.change("tdset/made", &json!({"spec": {"defaultReplicas": 3}}));
+    // By itself kube-runtime asks again after 295 s, and may then do so on a connection that is silent as well.
+    within(2 * SILENCE, || match namespace.get("deployment", "made")["spec"]["replicas"].as_u64() {
+        Some(3) => Ok(()),
+        other => Err(format!("{other:?} replicas")),
+    });
+}
+
+/// One that an older release did not need.
+fn without_a_right_from_the_start_the_rest_is_worked(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _fewer = role(&namespace, |resource, verb| {
+        resource != "horizontalpodautoscalers" || !["list", "watch"].contains(&verb)
+    });
+    let _operator = site.start(Fate::Lives);
+    namespace.create(&workload("StatefulSet", "web", 3));
+    namespace.create(&for_workload("hours", "apps/v1", "StatefulSet", "web", &json!({"defaultReplicas": 0})));
+    namespace.create(&tdset("made", &json!({"defaultReplicas": 2})));
+    let object = until_condition(&namespace, "hours", "Ready", "False", "Forbidden");
+    let expected =
+        "gatehouse may not list and watch horizontalpodautoscalers of API group autoscaling: grant that";
+    assert!(message(&object, "Ready").starts_with(expected), "{object}");
+    namespace.until("tdset/made", "{.status.scheduledReplicas}", "2");
 }
