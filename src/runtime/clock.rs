@@ -17,7 +17,8 @@
 //!   nothing else. A server rejects what is valid by the offset alone if its own clock has another one;
 //! - etcd clusters: what is remembered of them has ages by [`instant`], which a jump leaves as they are. The ages of
 //!   pods and of conditions are computed by the wall clock, and grow by the jump;
-//! - times of the API server, such as those of managed fields and of creation, stay real.
+//! - times of the API server, such as those of managed fields and of creation, stay real; how old a definition is by
+//!   them grows by the jump ([`shifted`]).
 //!
 //! Never: anything of it in a release build without that feature.
 
@@ -40,6 +41,15 @@ pub fn now() -> Timestamp {
     #[cfg(any(debug_assertions, feature = "fail-points"))]
     let real = offset::added_to(real);
     real
+}
+
+/// A time by the clock of another machine, to be compared with one that was told by that clock before: as if that clock
+/// had jumped as well where a test has ours jump.
+#[must_use]
+pub fn shifted(time: Timestamp) -> Timestamp {
+    #[cfg(any(debug_assertions, feature = "fail-points"))]
+    let time = offset::added_to(time);
+    time
 }
 
 /// The clock that never goes back: for durations and deadlines.

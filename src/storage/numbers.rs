@@ -42,7 +42,7 @@ impl Numbers {
         let registry = registry.sub_registry_with_prefix("gatehouse_storage");
         registry.register(
             "objects",
-            "Objects that a migration has dealt with: rewritten, as_wanted, overtaken (by other clients) or failed",
+            "Objects that a migration has dealt with: rewritten, as_wanted, overtaken (written or deleted meanwhile) or failed",
             self.objects.clone(),
         );
         registry.register(

@@ -27,6 +27,9 @@ pub struct Definition {
     pub resource_version: String,
     /// When its spec was written last, as far as its managed fields tell.
     pub written: Option<Timestamp>,
+    /// When it was read, by the clock of the API server; none where that did not say. [`Definition::written`] is by the
+    /// same clock, and the one of this machine may be hours from it.
+    pub read_at: Option<Timestamp>,
     /// Whether it is being deleted.
     pub is_deleted: bool,
     /// Whether its objects are served.
@@ -100,6 +103,7 @@ impl Definition {
             generation: meta.generation.unwrap_or_default(),
             resource_version: meta.resource_version.clone().unwrap_or_default(),
             written: of_spec.filter_map(|entry| Some(entry.time.as_ref()?.0)).max(),
+            read_at: None,
             is_deleted: meta.deletion_timestamp.is_some(),
             is_established: conditions
                 .iter()

@@ -8,8 +8,11 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use hyper::{Method, Request};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Config};
@@ -20,6 +23,7 @@ use serde_json::{Value, json};
 use super::observation::{Definition, ObjectMeta};
 use super::plan::object::{Answer, Patch};
 use crate::runtime::call::LIMIT;
+use crate::runtime::clock;
 
 /// How long a page may take: the API server converts what it lists, object by object, and ends a request after so long.
 const PAGE_LIMIT: Duration = Duration::from_mins(1);
@@ -91,8 +95,8 @@ impl Requests {
 
     /// The definition of that name.
     pub async fn definition(&self, name: &str) -> Answer<Definition> {
-        let answer = self.ask(Method::GET, &format!("{DEFINITIONS}/{name}"), JSON, None, LIMIT).await;
-        and_then(answer, |object| Definition::read(object).map_err(|error| error.to_string()))
+        let path = format!("{DEFINITIONS}/{name}");
+        and_then(self.exchange(Method::GET, &path, JSON, None, LIMIT).await, definition)
     }
 
     /// All definitions.
@@ -147,8 +151,7 @@ impl Requests {
     pub async fn patch_definition(&self, name: &str, body: &Value, is_status: bool) -> Answer<Definition> {
         let part = if is_status { "/status" } else { "" };
         let path = format!("{DEFINITIONS}/{name}{part}?fieldManager={MANAGER}");
-        let answer = self.ask(Method::PATCH, &path, JSON, Some(body), LIMIT).await;
-        and_then(answer, |object| Definition::read(object).map_err(|error| error.to_string()))
+        and_then(self.exchange(Method::PATCH, &path, JSON, Some(body), LIMIT).await, definition)
     }
 
     /// Asks Kubernetes for a migration by that object.
@@ -190,6 +193,17 @@ impl Requests {
         body: Option<&Value>,
         limit: Duration,
     ) -> Answer<T> {
+        and_then(self.exchange(method, path, accept, body, limit).await, |(_, bytes)| parsed(&bytes))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Answer<(HeaderMap, Bytes)> {
         let content = if method == Method::PATCH { "application/merge-patch+json" } else { JSON };
         let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
@@ -209,10 +223,7 @@ impl Requests {
             Err(_) => return Answer::Nothing(format!("no answer within {} s", limit.as_secs())),
         };
         if head.status.is_success() {
-            return match serde_json::from_slice(&bytes) {
-                Ok(read) => Answer::Done(read),
-                Err(error) => Answer::Nothing(format!("an answer that cannot be read: {error}")),
-            };
+            return Answer::Done((head.headers, bytes));
         }
         let wait = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let text = || Status::failure(String::from_utf8_lossy(&bytes).trim(), "");
@@ -233,6 +244,22 @@ pub struct Right<'a> {
     pub resource: &'a str,
     /// The object; empty for all.
     pub name: &'a str,
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+/// The definition of an answer, with the time by the clock of the API server.
+fn definition((headers, bytes): (HeaderMap, Bytes)) -> Result<Definition, String> {
+    let read = Definition::read(parsed(&bytes)?).map_err(|error| error.to_string())?;
+    Ok(Definition { read_at: date(&headers), ..read })
+}
+
+/// When an answer was given (RFC 9110, 6.6.1). Go's HTTP server says so in each.
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = DateTimeParser::new().parse_timestamp(headers.get(DATE)?.to_str().ok()?).ok()?;
+    Some(clock::shifted(date))
 }
 
 fn and_then<T, U>(answer: Answer<T>, read: impl FnOnce(T) -> Result<U, String>) -> Answer<U> {
@@ -265,6 +292,15 @@ fn escaped(token: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_an_answer_is_that_of_the_api_server() {
+        let headers = |text: &'static str| HeaderMap::from_iter([(DATE, text.parse().unwrap())]);
+        let told = date(&headers("Tue, 15 Nov 1994 08:12:31 GMT"));
+        assert_eq!(told, Some("1994-11-15T08:12:31Z".parse().unwrap()));
+        assert_eq!(date(&headers("today")), None);
+        assert_eq!(date(&HeaderMap::new()), None);
+    }
 
     /// What kube-apiserver 1.36 answered for a kind without objects.
     const EMPTY: &str = r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"270"},"items":null}"#;

@@ -9,7 +9,6 @@ use super::super::observation::Definition;
 use super::super::plan::checkpoint::Checkpoint;
 use super::super::plan::{self, Begin, Goal, Held};
 use super::{Error, Event, Migration};
-use crate::runtime::clock;
 
 /// What a migration begins with.
 pub(super) struct Beginning {
@@ -43,7 +42,7 @@ impl Migration<'_> {
             }
             let named = known.as_ref().filter(|known| known.is_in_state_of(&definition));
             goal.named = named.map(|known| known.stored.clone());
-            let begin = plan::begin(&definition, &goal, clock::now());
+            let begin = plan::begin(&definition, &goal);
             if goal.ignores_place
                 && definition.checkpoint.is_some()
                 && (begin.is_ok() || definition.says_migrated())
@@ -69,7 +68,7 @@ impl Migration<'_> {
                         return Ok(None);
                     }
                     let now = self.definition(name).await?;
-                    // By this process's own clock, whatever that of the API server shows.
+                    // It was waited for, whatever the clock of the API server shows.
                     if now.is_in_state_of(&definition) {
                         goal.grace = Duration::ZERO;
                     }

@@ -79,8 +79,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::checkpoint::Checkpoint;
-    use super::super::tests::definition;
-    use super::super::{Begin, Held, begin};
+    use super::super::tests::{begin_at, definition};
+    use super::super::{Begin, Held};
     use super::*;
     use crate::storage::observation::Version;
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn begins(definition: &Definition, goal: &Goal) -> Result<Begin, Held> {
-        begin(definition, &Goal { loses_fields: true, ..goal.clone() }, later())
+        begin_at(definition, &Goal { loses_fields: true, ..goal.clone() }, later())
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         let verified = Definition { checkpoint: Some(place), ..with(&["v1"], &[ours("True", "Migrated")]) };
         assert_eq!(restored(&verified, &forced), Some(all.clone()));
         assert_eq!(lost(&verified, &forced), ["spec.shade"]);
-        assert!(matches!(begin(&verified, &forced, later()), Err(Held::LosesFields { .. })));
+        assert!(matches!(begin_at(&verified, &forced, later()), Err(Held::LosesFields { .. })));
         let named = Definition { stored: all, conditions: vec![ours("False", "Waiting")], ..verified };
         assert_eq!(restored(&named, &forced), None, "once");
         let beginning = Checkpoint::at_pass(1, "u", 2, "v1");

@@ -21,8 +21,6 @@ pub mod writer;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::observation::{Definition, ObjectMeta};
 use checkpoint::Checkpoint;
 use managed_fields::Policy;
@@ -136,11 +134,11 @@ pub enum Begin {
     Clean(Checkpoint),
 }
 
-/// What is done about a definition at that time.
+/// What is done about a definition at the time at which it was read.
 ///
 /// # Errors
 /// Why nothing can be done.
-pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Begin, Held> {
+pub fn begin(definition: &Definition, goal: &Goal) -> Result<Begin, Held> {
     let name = || definition.name.clone();
     let stored = definition.storage_version();
     if let Some(version) = goal.to.as_ref().filter(|version| *version != stored) {
@@ -169,9 +167,9 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
     }
     let known = definition.checkpoint.as_ref();
     let known = known.filter(|_| !goal.is_dry && !ignores_place(definition, goal));
-    // A clock that is behind the API server's must not make this longer than it is.
-    let age = definition.written.map_or(Duration::ZERO, |written| {
-        Duration::try_from(now.duration_since(written)).unwrap_or_default()
+    // Of several API servers one may be behind the others, which must not make this longer than it is.
+    let age = definition.read_at.zip(definition.written).map_or(Duration::ZERO, |(read_at, written)| {
+        Duration::try_from(read_at.duration_since(written)).unwrap_or_default()
     });
     match goal.grace.checked_sub(age) {
         Some(rest) if !rest.is_zero() => Ok(Begin::Wait(rest)),

@@ -114,7 +114,7 @@ pub fn conclude(object: &ObjectMeta, answer: Answer<ObjectMeta>, tries: &mut Tri
             match (status.code, pause) {
                 (429, Some(pause)) => Conclusion::Throttled(pause),
                 (_, Some(pause)) => Conclusion::Again(pause),
-                (409, None) if is_about(&status, object) => Conclusion::Is(Fate::WrittenByOthers),
+                (409, None) if is_about(&status, object) => Conclusion::Is(Fate::WrittenSince),
                 (404, None) if is_about(&status, object) => Conclusion::Is(Fate::Gone),
                 (_, None) => Conclusion::Is(Fate::Failed(reason(&status))),
             }

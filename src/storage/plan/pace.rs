@@ -54,7 +54,7 @@ impl Work {
         match fate {
             Fate::Rewritten => Some(Self::Written),
             Fate::AsWanted => Some(Self::Read),
-            Fate::WrittenByOthers | Fate::Gone | Fate::Failed(_) => None,
+            Fate::WrittenSince | Fate::Gone | Fate::Failed(_) => None,
         }
     }
 }

@@ -21,8 +21,9 @@ pub enum Fate {
     Rewritten,
     /// It was stored as it would be written: nothing was.
     AsWanted,
-    /// Another client has written it since it was listed, and thereby in this version.
-    WrittenByOthers,
+    /// It has been written since it was listed, and thereby in this version: by another client, or by a try of ours that
+    /// got no answer.
+    WrittenSince,
     /// It is gone.
     Gone,
     /// It could not be written.
@@ -55,11 +56,11 @@ pub struct Tally {
     pub rewritten: u64,
     /// Objects that were stored as wanted.
     pub as_wanted: u64,
-    /// Objects that others wrote or deleted meanwhile.
+    /// Objects that were written or deleted meanwhile.
     pub overtaken: u64,
     /// Objects whose managed fields lost entries of versions that are not served.
     pub cleaned: u64,
-    /// Objects whose managed fields still have such entries, since others wrote them meanwhile.
+    /// Objects whose managed fields still have such entries, since they were written meanwhile.
     pub uncleaned: u64,
     /// Objects that could not be written.
     pub failed: u64,
@@ -81,7 +82,7 @@ impl Tally {
                 self.example.get_or_insert_with(|| object.to_string());
             }
             Fate::AsWanted => self.as_wanted += 1,
-            Fate::WrittenByOthers => {
+            Fate::WrittenSince => {
                 self.overtaken += 1;
                 self.uncleaned += u64::from(cleans);
             }
@@ -134,7 +135,7 @@ impl fmt::Display for Tally {
         }
         write!(formatter, ", {} stored as wanted", self.as_wanted)?;
         if self.overtaken > 0 {
-            write!(formatter, ", {} written or deleted by others meanwhile", self.overtaken)?;
+            write!(formatter, ", {} written or deleted meanwhile", self.overtaken)?;
         }
         if self.uncleaned > 0 {
             let left = self.uncleaned;
@@ -160,8 +161,8 @@ mod tests {
         tally.add(&"a/b", Fate::Rewritten, true);
         tally.add(&"a/c", Fate::Gone, true);
         assert_eq!(tally.uncleaned, 0);
-        tally.add(&"a/d", Fate::WrittenByOthers, true);
-        tally.add(&"a/e", Fate::WrittenByOthers, false);
+        tally.add(&"a/d", Fate::WrittenSince, true);
+        tally.add(&"a/e", Fate::WrittenSince, false);
         assert_eq!(tally.uncleaned, 1);
         assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
         assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));

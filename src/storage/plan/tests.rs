@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::json;
@@ -25,6 +26,7 @@ pub(super) fn definition() -> Definition {
         generation: 2,
         resource_version: "7".to_owned(),
         written: Some("2026-01-01T00:00:00Z".parse().unwrap()),
+        read_at: None,
         is_deleted: false,
         is_established: true,
         group: "a.dev".to_owned(),
@@ -43,6 +45,11 @@ fn later() -> Timestamp {
     "2026-01-01T00:01:00Z".parse().unwrap()
 }
 
+/// What is done about a definition that is read at that time.
+pub(super) fn begin_at(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Begin, Held> {
+    begin(&Definition { read_at: Some(now), ..definition.clone() }, goal)
+}
+
 fn object(version: &str) -> ObjectMeta {
     ObjectMeta {
         name: "one".to_owned(),
@@ -57,37 +64,46 @@ fn object(version: &str) -> ObjectMeta {
 fn objects_are_written_once_every_api_server_has_seen_the_switch() {
     let goal = Goal { to: Some("v1".to_owned()), ..Goal::default() };
     let beginning = Checkpoint::at_pass(1, "u", 2, "v1");
-    assert_eq!(begin(&definition(), &goal, later()), Ok(Begin::Rewrite(beginning.clone())));
+    assert_eq!(begin_at(&definition(), &goal, later()), Ok(Begin::Rewrite(beginning.clone())));
     let soon = "2026-01-01T00:00:40Z".parse().unwrap();
-    assert_eq!(begin(&definition(), &goal, soon), Ok(Begin::Wait(Duration::from_secs(20))));
+    assert_eq!(begin_at(&definition(), &goal, soon), Ok(Begin::Wait(Duration::from_secs(20))));
     let behind = "2025-12-31T00:00:00Z".parse().unwrap();
-    assert_eq!(begin(&definition(), &goal, behind), Ok(Begin::Wait(GRACE)), "no longer than that");
+    assert_eq!(begin_at(&definition(), &goal, behind), Ok(Begin::Wait(GRACE)), "no longer than that");
     let unknown = Definition { written: None, ..definition() };
-    assert_eq!(begin(&unknown, &goal, later()), Ok(Begin::Wait(GRACE)));
+    assert_eq!(begin_at(&unknown, &goal, later()), Ok(Begin::Wait(GRACE)));
+    assert_eq!(
+        begin(&definition(), &goal),
+        Ok(Begin::Wait(GRACE)),
+        "the API server does not say what time it is"
+    );
     let migrated = Definition { stored: vec!["v1".to_owned()], ..definition() };
-    assert_eq!(begin(&migrated, &goal, soon), Ok(Begin::Clean(beginning.clone())), "nothing is stored");
+    assert_eq!(begin_at(&migrated, &goal, soon), Ok(Begin::Clean(beginning.clone())), "nothing is stored");
     let forced = Goal { is_forced: true, ..goal.clone() };
-    assert_eq!(begin(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning.clone())));
+    assert_eq!(begin_at(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning.clone())));
     let mut unserved = migrated.clone();
     unserved.versions[0].is_served = false;
     assert_eq!(
-        begin(&unserved, &goal, soon),
+        begin_at(&unserved, &goal, soon),
         Ok(Begin::Wait(Duration::from_secs(20))),
         "an API server that has not seen it still takes writes by the version, and these leave managed fields"
     );
-    assert_eq!(begin(&unserved, &goal, later()), Ok(Begin::Clean(beginning.clone())));
+    assert_eq!(begin_at(&unserved, &goal, later()), Ok(Begin::Clean(beginning.clone())));
 
     let place = Checkpoint { pass: 2, next: "token".to_owned(), ..beginning.clone() };
     let known = Definition { checkpoint: Some(place.clone()), ..definition() };
-    assert_eq!(begin(&known, &goal, later()), Ok(Begin::Rewrite(place.clone())));
+    assert_eq!(begin_at(&known, &goal, later()), Ok(Begin::Rewrite(place.clone())));
     let dry = Goal { is_dry: true, ..goal };
     assert_eq!(
-        begin(&known, &dry, later()),
+        begin_at(&known, &dry, later()),
         Ok(Begin::Rewrite(beginning.clone())),
         "every object is asked about"
     );
     let ended = Definition { checkpoint: Some(place), ..migrated };
-    assert_eq!(begin(&ended, &forced, later()), Ok(Begin::Rewrite(beginning)), "another client has ended it");
+    assert_eq!(
+        begin_at(&ended, &forced, later()),
+        Ok(Begin::Rewrite(beginning)),
+        "another client has ended it"
+    );
 }
 
 #[test]
@@ -138,7 +154,7 @@ fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted(
         (vec![ended(late, failed), migrated(early)], doubted),
     ] {
         let definition = with(conditions);
-        let begins = begin(&definition, &Goal::default(), later());
+        let begins = begin_at(&definition, &Goal::default(), later());
         assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_verified, "{:?}", definition.conditions);
         assert_eq!(is_settled(&definition), !is_verified);
         let others: &[&str] = if is_doubtful { &["v1alpha1"] } else { &[] };
@@ -183,7 +199,7 @@ fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
 fn what_holds_a_migration_back_says_what_to_do() {
     let said = |definition: &Definition, to: &str| {
         let goal = Goal { to: Some(to.to_owned()), ..Goal::default() };
-        begin(definition, &goal, later()).unwrap_err().to_string()
+        begin_at(definition, &goal, later()).unwrap_err().to_string()
     };
     assert_eq!(
         said(&definition(), "v1alpha1"),
@@ -201,7 +217,7 @@ fn what_holds_a_migration_back_says_what_to_do() {
          spec.b; --lose-fields writes them all the same"
     );
     let goal = Goal { loses_fields: true, ..Goal::default() };
-    assert!(matches!(begin(&lossy, &goal, later()), Ok(Begin::Rewrite(_))));
+    assert!(matches!(begin_at(&lossy, &goal, later()), Ok(Begin::Rewrite(_))));
     let mut unserved = definition();
     unserved.versions.iter_mut().for_each(|version| version.is_served = false);
     for definition in [Definition { is_established: false, ..definition() }, unserved] {
@@ -315,7 +331,7 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
         conclude(&object("5"), Answer::Refused(Box::new(status), None), &mut tries)
     };
     let failed = Conclusion::Is(Fate::Failed("because".to_owned()));
-    assert_eq!(refused(409, "one", 0), Conclusion::Is(Fate::WrittenByOthers));
+    assert_eq!(refused(409, "one", 0), Conclusion::Is(Fate::WrittenSince));
     assert_eq!(refused(404, "one", 0), Conclusion::Is(Fate::Gone));
     assert_eq!(refused(404, "", 0), failed, "the kind is not served");
     assert_eq!(refused(409, "", 0), failed, "a webhook has its own reasons");
