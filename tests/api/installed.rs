@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use gatehouse::kinds::KINDS;
 use kit::bed::Bed;
+use kit::deploy::deploy;
 use kit::objects::{Ask, of};
 use kit::wait::eventually;
 use serde_json::json;
@@ -83,8 +84,23 @@ pub fn clear(bed: &Bed) {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
         bed.objects.if_there(Ask::delete(path));
         bed.objects.until_gone(&format!("customresourcedefinition/{definition}"), "");
+        // The API server goes on to serve it for a moment, and what is applied next could be taken for served by that.
+        eventually(|| match bed.objects.if_there(Ask::get(&*all)) {
+            None => Ok(()),
+            Some(_) => Err(format!("{all} is still served")),
+        });
     }
     bed.grant();
+}
+
+/// Applies the definitions as they are shipped, and waits until the API server serves them.
+pub fn apply_shipped_definitions(bed: &Bed) {
+    let definitions = deploy().join("crds");
+    bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
+    for kind in KINDS {
+        let all = format!("/apis/gatehouse.dev/v1/{}", kind.names().plural);
+        eventually(|| bed.objects.one(Ask::get(&*all)).map(drop).map_err(|refusal| refusal.message));
+    }
 }
 
 /// Deletes all objects there, without what would keep them; whether none is left.

@@ -214,8 +214,7 @@ fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
     for (number, (rules, object, made)) in kinds.into_iter().enumerate() {
         let house = House::begin(bed);
         installed::clear(bed);
-        let definitions = deploy().join("crds");
-        bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
+        installed::apply_shipped_definitions(bed);
         let (name, namespace) = (format!("kind-{number}"), &house.namespace);
         account(bed, &name, &namespace.name, &[rules, controllers::rbac::rules()].concat());
         let options = ["--watch-namespaces", &namespace.name, "--install", "false"];
@@ -248,8 +247,7 @@ fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
         });
         if waits && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
     });
-    let definitions = deploy().join("crds");
-    bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
+    installed::apply_shipped_definitions(bed);
     until_ready(&narrow);
     narrow.logs("leading");
 
@@ -280,6 +278,6 @@ fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
         failed["error"].as_str().is_some_and(|error| error.contains("customresourcedefinitions")),
         "{failed}"
     );
-    bed.kubectl(&["delete", "-k", &definitions.to_string_lossy()]).ok();
+    bed.kubectl(&["delete", "-k", &deploy().join("crds").to_string_lossy()]).ok();
     assert!(is_ready(&hopeful) && is_ready(&narrow), "and it stays so");
 }
