@@ -3,12 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::core::Status;
-use kube::core::response::StatusDetails;
 use serde_json::json;
 
-use super::object::{Answer, Conclusion, Tries, conclude};
-use super::tally::Fate;
 use super::usage::{Obstacle, Usage, obstacles};
 use super::*;
 use crate::storage::observation::Version;
@@ -50,7 +46,7 @@ pub(super) fn begin_at(definition: &Definition, goal: &Goal, now: Timestamp) -> 
     begin(&Definition { read_at: Some(now), ..definition.clone() }, goal)
 }
 
-fn object(version: &str) -> ObjectMeta {
+pub(super) fn object(version: &str) -> ObjectMeta {
     ObjectMeta {
         name: "one".to_owned(),
         namespace: Some("shop".to_owned()),
@@ -309,64 +305,6 @@ fn a_patch_names_the_object_and_its_state() {
     assert!(cleaning.cleans);
     assert_eq!(cleaning.body["metadata"]["managedFields"][0]["apiVersion"], "a.dev/v1");
     assert_eq!(patch(&definition(), Policy::Keep, &object, false), None);
-}
-
-#[test]
-fn an_answer_says_whether_it_was_a_write() {
-    let done = |version| conclude(&object("5"), Answer::Done(object(version)), &mut Tries::default());
-    assert_eq!(done("5"), Conclusion::Is(Fate::AsWanted));
-    assert_eq!(done("6"), Conclusion::Is(Fate::Rewritten));
-}
-
-#[test]
-fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
-    let refused = |code: u16, name: &str, tried| {
-        let details: StatusDetails = serde_json::from_value(json!({"name": name})).unwrap();
-        let status = Status::failure("because", "Reason").with_code(code).with_details(details);
-        let mut tries = if matches!(code, 429 | 502 | 503) {
-            Tries { busy: tried, failed: 0 }
-        } else {
-            Tries { busy: 0, failed: tried }
-        };
-        conclude(&object("5"), Answer::Refused(Box::new(status), None), &mut tries)
-    };
-    let failed = Conclusion::Is(Fate::Failed("because".to_owned()));
-    assert_eq!(refused(409, "one", 0), Conclusion::Is(Fate::WrittenSince));
-    assert_eq!(refused(404, "one", 0), Conclusion::Is(Fate::Gone));
-    assert_eq!(refused(404, "", 0), failed, "the kind is not served");
-    assert_eq!(refused(409, "", 0), failed, "a webhook has its own reasons");
-    for code in [400, 403, 413, 422] {
-        assert_eq!(refused(code, "one", 0), failed);
-    }
-    assert_eq!(refused(500, "one", 0), Conclusion::Again(Duration::from_millis(200)));
-    assert_eq!(refused(503, "one", 3), Conclusion::Again(Duration::from_millis(1600)));
-    assert_eq!(refused(500, "one", 4), failed);
-    assert_eq!(refused(429, "one", 10), Conclusion::Throttled(Duration::from_secs(10)));
-    assert_eq!(refused(429, "one", 59), failed);
-    let broken =
-        |failed| conclude(&object("5"), Answer::Nothing("reset".to_owned()), &mut Tries { busy: 0, failed });
-    assert_eq!(broken(0), Conclusion::Again(Duration::from_millis(200)));
-    assert_eq!(broken(4), Conclusion::Is(Fate::Failed("reset".to_owned())));
-    let mut tries = Tries { busy: 59, failed: 4 };
-    let unheard = conclude(&object("5"), Answer::Unreached("refused".to_owned()), &mut tries);
-    assert_eq!(unheard, Conclusion::Unheard(Duration::from_secs(1)), "that is not about the object");
-    assert_eq!(
-        refused(503, "one", 40),
-        Conclusion::Again(Duration::from_secs(10)),
-        "a restart takes its time"
-    );
-    assert_eq!(refused(503, "one", 59), failed);
-    let status = Box::new(Status::failure("busy", "TooManyRequests").with_code(429));
-    let mut tries = Tries { busy: 7, failed: 0 };
-    let throttled = conclude(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), &mut tries);
-    assert_eq!(throttled, Conclusion::Throttled(Duration::from_secs(1)));
-    let broken = conclude(&object("5"), Answer::Nothing("reset".to_owned()), &mut tries);
-    assert_eq!(
-        broken,
-        Conclusion::Again(Duration::from_millis(200)),
-        "it was busy before, and has not failed"
-    );
-    assert_eq!(tries, Tries { busy: 8, failed: 1 });
 }
 
 #[test]
