@@ -116,6 +116,7 @@ const MODULES: &[Module] = &[
     beside("storage", storage::WITHOUT_CONTROLLERS, &[Ground::Installations]),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
     in_turns("storage", storage::WITH_CONTROLLERS, &[Ground::Removals]),
+    in_turns("storage", storage::OF_ALL, &[Ground::Removals]),
     in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
     beside("takeover", takeover::TESTS, CLOCKS),
     beside("tdset", tdset::TESTS, NEWEST),

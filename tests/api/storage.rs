@@ -131,16 +131,20 @@ pub const WITHOUT_CONTROLLERS: &[Test] = &[(
     delegated::a_migration_that_nothing_carries_out_is_taken_back,
 )];
 
+/// Where every other test takes turns with them: they migrate all definitions that there are.
+pub const OF_ALL: &[Test] = &[
+    ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
+    ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
+];
+
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[
-    ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
     ("nothing_of_gatehouse_has_to_be_there", alone::nothing_of_gatehouse_has_to_be_there),
     (
         "a_leader_leaves_what_is_stored_where_it_is_told_to",
         alone::a_leader_leaves_what_is_stored_where_it_is_told_to,
     ),
     ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
-    ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
     (
         "what_is_installed_without_v1alpha1_is_said_to_be_migrated",
         service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
