@@ -58,7 +58,8 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     put(&namespace, "2001-01-01\nChristmas\n");
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "InvalidDates");
     let text = message(&object, "ScheduleValid");
-    assert!(text.starts_with("ConfigMap holidays, key 2026: ") && text.contains("line 2"), "{text}");
+    let expected = "ConfigMap holidays, key 2026: line 2 is not a date: expected one such as 2026-12-25";
+    assert_eq!(text, expected, "what a line says is for those who may read the ConfigMap");
     let (deployment, tdset) = (namespace.get("deployment", "shop"), namespace.get(TDSETS, "shop"));
     assert_eq!(deployment["spec"]["replicas"], 0, "the count stays while the dates are not known");
     assert!(tdset["status"].get("nextTransition").is_none(), "{tdset}");

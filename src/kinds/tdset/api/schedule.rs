@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::v1::{self, Overlap};
 use crate::api::time_zone;
 
-pub use dates::{DateError, DateErrors, DateList, HolidayDates};
+pub use dates::{DateErrors, DateList, HolidayDates};
 pub use outlook::Outlook;
 pub use parse::minute_of_day;
 

@@ -18,23 +18,14 @@ pub struct DateList {
     pub errors: Option<DateErrors>,
 }
 
-/// A line that is not a date.
+/// The lines that are not dates, at least one, by their numbers from 1. What they say is not repeated: all may read a
+/// status, and a ConfigMap only those who have the right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {text:?} is not a date: expected one such as 2026-12-25")]
-pub struct DateError {
-    /// Its number, from 1.
-    pub line: usize,
-    /// What it says, cut where it is long.
-    pub text: String,
-}
-
-/// The lines that are not dates, at least one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{first}{}", more(.others))]
+#[error("line {first} is not a date: expected one such as 2026-12-25{}", more(.others))]
 pub struct DateErrors {
     /// The first of them.
-    pub first: DateError,
-    /// The numbers of the others.
+    pub first: usize,
+    /// The others.
     pub others: Vec<usize>,
 }
 
@@ -55,7 +46,6 @@ impl DateList {
     /// Reads dates, one a line; blank lines and what follows a `#` do not count.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        const LONGEST_SHOWN: usize = 40;
         let lines = text.lines().enumerate().filter_map(|(at, line)| {
             let entry = line.split('#').next().unwrap_or_default().trim();
             (!entry.is_empty()).then_some((at + 1, entry))
@@ -65,10 +55,7 @@ impl DateList {
             match (date(entry), &mut errors) {
                 (Some(date), _) => dates.push(date),
                 (None, Some(errors)) => errors.others.push(line),
-                (None, None) => {
-                    let text = entry.chars().take(LONGEST_SHOWN).collect();
-                    errors = Some(DateErrors { first: DateError { line, text }, others: Vec::new() });
-                }
+                (None, None) => errors = Some(DateErrors { first: line, others: Vec::new() }),
             }
         }
         dates.sort_unstable();
@@ -127,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_dates_are_named_and_the_others_count() {
+    fn lines_that_are_no_dates_are_named_by_their_numbers_and_the_others_count() {
         let mut dates = HolidayDates::default();
         let error = dates.read("xmas", "2026-12-25\n2026-13-01\n2026-12-26\nNew Year\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "line 2: \"2026-13-01\" is not a date: expected one such as 2026-12-25; nor are lines 4"
+            "line 2 is not a date: expected one such as 2026-12-25; nor are lines 4"
         );
         assert_eq!(dates.of("xmas").len(), 2);
         let many = "x\n".repeat(13);
