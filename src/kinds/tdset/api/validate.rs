@@ -38,7 +38,7 @@ pub fn validate(object: &Value, old: Option<&Value>, now: impl Into<Option<Times
     exceptions(&spec, &mut validation);
     spans(&spec, &mut validation);
     target::validate(&spec.target, &mut validation);
-    autoscaler::validate(&spec, &mut validation);
+    autoscaler::validate(&spec, old_spec.as_ref(), &mut validation);
     if let Some(old) = &old_spec {
         target::validate_change(&old.target, &spec.target, &mut validation);
     }

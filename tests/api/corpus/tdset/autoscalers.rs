@@ -25,6 +25,11 @@ pub const OF_AUTOSCALERS: &[Row] = &[
         "spec.windows[0].maxReplicas",
         Gate,
     ),
+    (
+        "spec: {autoscaler: {name: a, maxReplicas: 9}, exceptions: [{name: e, dates: ['2999-12-25'], skipWindows: ['*'], maxReplicas: 9}]}",
+        "spec.exceptions[0].maxReplicas",
+        Gate,
+    ),
     ("spec: {autoscaler: {name: a, onDeletion: {minReplicas: 1}}}", "", Nobody),
     (
         "spec: {autoscaler: {name: a, onDeletion: {minReplicas: 3, maxReplicas: 2}}}",

@@ -1,11 +1,14 @@
 //! Validates the bounds of an autoscaler.
 
-use crate::api::field::{FieldError, Path, Validation};
-use crate::kinds::tdset::api::v1::{Autoscaler, MOST_REPLICAS, TDSetSpec};
+use std::collections::HashSet;
 
-/// What is wrong with `maxReplicas`, wherever it stands, and with what is left on deletion.
-pub(super) fn validate(spec: &TDSetSpec, validation: &mut Validation) {
+use crate::api::field::{FieldError, Path, Validation};
+use crate::kinds::tdset::api::v1::{Autoscaler, Exception, MOST_REPLICAS, TDSetSpec};
+
+/// What is wrong with `maxReplicas`, wherever it stands, and with what is left on deletion; `old` is there on update.
+pub(super) fn validate(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validation) {
     maxima(spec, validation);
+    without_a_count(spec, old, validation);
     if let Some(autoscaler) = &spec.autoscaler {
         ceiling(spec, autoscaler, validation);
         on_deletion(spec, autoscaler, validation);
@@ -44,6 +47,22 @@ fn maxima(spec: &TDSetSpec, validation: &mut Validation) {
         } else if least.is_some_and(|least| most < least) {
             validation.reject(FieldError::invalid(path, most, format!("must not be below {field}")));
         }
+    }
+}
+
+/// That an exception with an upper bound has a count, too: one that only skips windows holds at no time. What is stored
+/// does nothing, and is no fault: a TDSet that has worked so far goes on to.
+fn without_a_count(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validation) {
+    let bounds_nothing = |exception: &Exception| {
+        exception.max_replicas.is_some() && exception.replicas.is_none() && exception.skip_windows.is_some()
+    };
+    let stored = old.into_iter().flat_map(TDSetSpec::exceptions).filter(|one| bounds_nothing(one));
+    let stored: HashSet<&str> = stored.map(|one| one.name.as_str()).collect();
+    let exceptions = spec.exceptions().iter().enumerate();
+    for (at, _) in exceptions.filter(|(_, one)| bounds_nothing(one) && !stored.contains(one.name.as_str())) {
+        let path = Path::spec().at("exceptions").index(at).at("maxReplicas");
+        let detail = "goes with replicas: an exception that only skips windows has no upper bound of its own";
+        validation.reject(FieldError::forbidden(path, detail));
     }
 }
 
@@ -107,7 +126,7 @@ mod tests {
         });
         json_patch::merge(&mut spec, fields);
         let mut validation = Validation::default();
-        validate(&serde_json::from_value(spec).unwrap(), &mut validation);
+        validate(&serde_json::from_value(spec).unwrap(), None, &mut validation);
         validation.errors.iter().map(ToString::to_string).collect()
     }
 
@@ -176,6 +195,32 @@ mod tests {
                 "spec.exceptions[0].maxReplicas: Invalid value: 0: must be from 1 to 10000",
             ]
         );
+    }
+
+    #[test]
+    fn an_upper_bound_of_an_exception_without_a_count_is_refused_unless_it_is_stored() {
+        let skipping = |name: &str| {
+            let exception =
+                json!({"name": name, "dates": ["2026-03-02"], "skipWindows": ["*"], "maxReplicas": 3});
+            json!({"autoscaler": autoscaler(Some(10)), "exceptions": [exception]})
+        };
+        let detail = "goes with replicas: an exception that only skips windows has no upper bound of its own";
+        let expected = [format!("spec.exceptions[0].maxReplicas: Forbidden: {detail}")];
+        assert_eq!(faults(&skipping("fair")), expected);
+        let object = |fields: &Value| -> TDSetSpec {
+            let mut spec = json!({"defaultReplicas": 2, "target": {}});
+            json_patch::merge(&mut spec, fields);
+            serde_json::from_value(spec).unwrap()
+        };
+        let change = |new: &Value, old: &Value| {
+            let mut validation = Validation::default();
+            validate(&object(new), Some(&object(old)), &mut validation);
+            validation.errors.len()
+        };
+        assert_eq!(change(&skipping("fair"), &skipping("fair")), 0, "what is stored goes on to work");
+        assert_eq!(change(&skipping("other"), &skipping("fair")), 1);
+        let counted = json!({"autoscaler": autoscaler(Some(10)), "exceptions": [exception(1, Some(3))]});
+        assert_eq!(change(&skipping("fair"), &counted), 1, "its count is taken out");
     }
 
     #[test]
