@@ -145,12 +145,6 @@ impl Error {
         matches!(&self.source, call::Error::Refused(status) if status.code == 404)
     }
 
-    /// Whether the API server refused a value.
-    #[must_use]
-    pub fn is_invalid(&self) -> bool {
-        matches!(&self.source, call::Error::Refused(status) if status.code == 422)
-    }
-
     /// What may be said of it where others read: the API server's reason, the fields that it names, and what is
     /// forbidden. Other messages are left out, for they may repeat values.
     #[must_use]

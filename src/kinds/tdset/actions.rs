@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::names::{COUNT_MANAGER, FINALIZER};
-use crate::controllers::action;
+use crate::controllers::action::{self, Failure, RefusedWrite};
 use crate::controllers::api_write::{ApiWrite, Apply};
 use crate::controllers::fail_points::{FailPoints, fail_points};
 
@@ -62,11 +62,15 @@ fn adds_finalizer(step: &ApiWrite) -> bool {
     finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
 
-/// Whether the step gives a HorizontalPodAutoscaler the lower bound 0.
+/// Whether the API server refuses a HorizontalPodAutoscaler the lower bound 0 that the step was to give it. The code says
+/// nothing of that: a feature gate, a policy and a webhook each have another one. Where a right is missing, or the
+/// autoscaler, any bound would be refused.
 #[must_use]
-pub fn bounds_by_zero(step: &ApiWrite) -> bool {
-    let ApiWrite::Merge(merge) = step else { return false };
-    merge.manifest.object.pointer("/spec/minReplicas") == Some(&Value::from(0))
+pub fn is_zero_refused(step: &ApiWrite, failure: &Failure) -> bool {
+    let (ApiWrite::Merge(merge), Failure::Api(error)) = (step, failure) else { return false };
+    let is_zero = merge.manifest.object.pointer("/spec/minReplicas") == Some(&Value::from(0));
+    let refused = || RefusedWrite { action: points(step).name().to_owned(), why: failure.to_string() };
+    is_zero && error.is_refusal_for_good() && !refused().lacks_right()
 }
 
 /// Those around the write of a status.

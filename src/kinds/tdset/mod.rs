@@ -314,10 +314,8 @@ impl Reconciler for Operator {
                 let versions = (action.0.seen(), done.resource_version.as_deref());
                 state.recall.wrote_repair(versions, execution.seen.now);
             }
-            Err(Failure::Api(error)) if error.is_invalid() && actions::bounds_by_zero(&action.0) => {
-                state.recall.is_zero_refused = true;
-            }
-            Ok(_) | Err(_) => {}
+            Err(failure) => state.recall.is_zero_refused |= actions::is_zero_refused(&action.0, failure),
+            Ok(_) => {}
         }
         None
     }

@@ -1,8 +1,13 @@
 //! The day goes on while the API server refuses some of it, and what held a count back is reported when it ends.
 
+use kube::core::Status;
+
 use super::autoscalers::{beside, hpa};
 use super::workloads::{has, settled, web};
 use super::*;
+use crate::controllers::action::Failure;
+use crate::controllers::outcome::Error;
+use crate::runtime::call;
 
 const COUNT: &str = "tdset.write-count";
 const SERVICE: &str = "tdset.make-service";
@@ -294,4 +299,33 @@ fn what_the_api_server_does_not_say_is_reported_and_nothing_is_made_meanwhile() 
     cluster.pass(&tdset);
     let note = "ReplicasScheduled: replicas 2 → 6: window office, nothing is in the way any more";
     assert_eq!(verbs(&cluster.pass(&tdset).report), [note, "status"]);
+}
+
+#[test]
+fn a_lower_bound_of_none_is_refused_by_whatever_code_says_so() {
+    let refusal = |code: u16, message: &str| {
+        let status = Status { code, message: message.to_owned(), ..Status::default() };
+        let source = call::Error::Refused(Box::new(status));
+        let object = "horizontalpodautoscalers default/web".to_owned();
+        Failure::Api(Error { verb: "patch", object, source })
+    };
+    let bounds = |min: i32| autoscaler::bounds(&hpa(3, 9), min, None).unwrap();
+    let policy = "web is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no";
+    let right = "web is forbidden: User \"gatehouse\" cannot patch resource \"horizontalpodautoscalers\"";
+    for (code, message, is_refused) in [
+        (422, "", true),
+        (400, "", true),
+        (403, policy, true),
+        (403, "admission webhook \"w\" denied the request", true),
+        (403, right, false),
+        (404, "", false),
+        (409, "", false),
+        (429, "", false),
+        (500, "", false),
+    ] {
+        let failure = refusal(code, message);
+        assert_eq!(actions::is_zero_refused(&bounds(0), &failure), is_refused, "{code} {message}");
+        assert!(!actions::is_zero_refused(&bounds(2), &failure), "{code}: another bound");
+    }
+    assert!(!actions::is_zero_refused(&bounds(0), &Failure::moved("")));
 }
