@@ -59,18 +59,20 @@ pub fn is_unread(reason: Reason) -> bool {
     UNREAD.contains(&reason)
 }
 
-/// What held the count back when these conditions were written. A Service whose name is taken is a conflict that holds
-/// no count back, and neither does a contest.
+/// What held the count back when these conditions were written. Neither a contest does, nor a Service whose name is taken:
+/// that is a Deployment's where nothing rolls out for it, either. What has the name by now is no matter.
 #[must_use]
-pub fn last(conditions: &[Condition], is_service_taken: bool) -> Option<Hold> {
+pub fn last(conditions: &[Condition]) -> Option<Hold> {
     let find = |about: ConditionType| condition::find(conditions, about.as_str());
     let is = |found: &Condition, reason: Reason| found.reason == reason.as_str();
     if condition::holds(conditions, ConditionType::Suspended.as_str()) {
         return Some(Hold::Suspended);
     }
     let conflict = find(ConditionType::Conflict).filter(|found| found.status == "True");
+    let is_of_deployment =
+        || find(ConditionType::Progressing).is_some_and(|found| is(found, Reason::NameTaken));
     let holds = |found: &&Condition| {
-        !(is(found, Reason::Contested) || is_service_taken && is(found, Reason::NameTaken))
+        !is(found, Reason::Contested) && (!is(found, Reason::NameTaken) || is_of_deployment())
     };
     if conflict.as_ref().is_some_and(holds) {
         return Some(Hold::Conflict);

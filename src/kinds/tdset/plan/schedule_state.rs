@@ -306,7 +306,7 @@ impl<'a> ScheduleState<'a> {
 
     /// What held the count back when the status was written.
     pub fn held(&self) -> Option<Hold> {
-        hold::last(self.observed.status.conditions.as_deref().unwrap_or_default(), self.is_service_taken())
+        hold::last(self.observed.status.conditions.as_deref().unwrap_or_default())
     }
 
     /// The condition of another client's count that stood when the status was written: no edit asks for another one, and
@@ -333,12 +333,6 @@ impl<'a> ScheduleState<'a> {
     fn said_of_override(&self) -> Option<&Condition> {
         let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
         condition::find(conditions, ConditionType::ManualOverride.as_str())
-    }
-
-    /// Whether another owner's Service stands where one is to be made, which holds no count back.
-    pub fn is_service_taken(&self) -> bool {
-        let asks = self.create().is_some_and(|create| create.service_port.is_some());
-        asks && self.service.is_foreign() && !self.deployment.is_foreign()
     }
 
     /// Whether the API server has refused the count in this reconciliation.

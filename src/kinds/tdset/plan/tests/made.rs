@@ -95,6 +95,24 @@ fn a_service_of_another_owner_holds_up_no_count() {
 }
 
 #[test]
+fn a_count_that_is_kept_outlives_a_service_of_another_owner() {
+    let kept = changed("/spec/manualScalePolicy", json!("KeepUntilNextTransition"));
+    let mut cluster = Cluster::settled(&kept, EARLY);
+    Arc::make_mut(cluster.0.service.as_mut().unwrap()).metadata.owner_references = None;
+    cluster.pass(&kept);
+    cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
+    for service in [cluster.0.service.clone(), None] {
+        cluster.0.service = service;
+        for _ in 0..2 {
+            cluster.pass(&kept);
+        }
+        let stands = condition(&cluster.0.status, ConditionType::ManualOverride).0;
+        assert_eq!((cluster.0.deployment.as_ref().unwrap().replicas(), stands.as_str()), (9, "True"));
+    }
+    assert_eq!(condition(&cluster.0.status, ConditionType::Conflict).1, "NoConflict");
+}
+
+#[test]
 fn a_service_goes_with_its_port_if_it_is_ours() {
     let without = changed("/spec/target/create/servicePort", Value::Null);
     let mut cluster = Cluster::settled(&shop(), EARLY);
