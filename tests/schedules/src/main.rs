@@ -47,6 +47,7 @@ kit::slices!(
     behind,
     woken_behind,
     unread,
+    unread_on_a_ramp,
     undated,
     scaled_by_another,
     without_an_autoscaler,

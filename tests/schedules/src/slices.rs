@@ -6,7 +6,7 @@ mod unowned;
 
 use kit::explore;
 
-pub use blind::{kept_unread, undated, unread};
+pub use blind::{kept_unread, undated, unread, unread_on_a_ramp};
 pub use changed::{changed, served_otherwise};
 pub use unowned::{unowned, unowned_and_kept, unowned_behind, unowned_on_a_ramp};
 

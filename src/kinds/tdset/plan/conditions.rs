@@ -1,6 +1,5 @@
 //! The conditions of a TDSet. Pure.
 
-use super::hold;
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
 use crate::controllers::action::RefusedWrite;
@@ -197,9 +196,7 @@ fn overridden(view: &ScheduleState) -> Statement {
         let message = format!("{who} wrote {}, {scheduled} are scheduled: it stands {until}", manual.count);
         return about.is(true, Reason::ManuallyScaled, message);
     }
-    let is_unread = view.blocker.as_ref().is_some_and(|blocker| hold::is_unread(blocker.reason));
-    if is_unread
-        && !view.spec.is_suspended
+    if view.is_unread()
         && let Some(standing) = view.standing_override()
     {
         return about.is(true, Reason::ManuallyScaled, &*standing.message);

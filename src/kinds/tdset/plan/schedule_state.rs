@@ -219,6 +219,12 @@ impl<'a> ScheduleState<'a> {
         Some(Blocker::conflict(Reason::OtherAutoscaler, message))
     }
 
+    /// Whether nothing is in the way but what cannot be read.
+    pub fn is_unread(&self) -> bool {
+        let is_unread = |blocker: &Blocker| hold::is_unread(blocker.reason);
+        self.blocker.as_ref().is_some_and(is_unread) && !self.spec.is_suspended
+    }
+
     /// Whether the count is written.
     pub fn counts(&self) -> bool {
         self.blocker.is_none() && !self.spec.is_suspended

@@ -45,11 +45,18 @@ pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStat
     }
 }
 
-/// The ramp that the count is on. One whose first step was refused has not begun.
+/// The ramp that the count is on. One whose first step was refused has not begun. One that is interrupted by what cannot be
+/// read goes on afterwards, unless the timetable asks for something else meanwhile, or an edit may have changed its pace.
 fn ramp(view: &ScheduleState) -> Option<RampStatus> {
+    let Observed { status, carried, .. } = view.observed;
+    if view.is_unread() {
+        let leads_on = |ramp: &&RampStatus| !view.is_reckoned() || view.scheduled() == Some(ramp.to);
+        let is_over = view.edited() || view.is_reckoned() && view.is_changed();
+        let told = status.ramp.as_ref().filter(|_| !is_over);
+        return carried.ramp.as_ref().filter(leads_on).or(told).cloned();
+    }
     let ramp = view.replica_target.ramp.clone()?;
-    let is_begun = view.observed.status.ramp.as_ref() == Some(&ramp);
-    (is_begun || !view.is_count_refused()).then_some(ramp)
+    (status.ramp.as_ref() == Some(&ramp) || !view.is_count_refused()).then_some(ramp)
 }
 
 /// The conditions about the workload.

@@ -57,18 +57,22 @@ impl ScheduleState<'_> {
 
     /// What there was until the count was no longer held back: the count that was found, where that is another one; or
     /// else what the last transition led to, for its successor may be written and not reported. None where that is what
-    /// the timetable asks for.
+    /// the timetable asks for, and where a ramp goes on whose beginning was reported.
     fn before_the_hold(&self, told: Phase, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
             return Some(carried.from.clone());
         }
         let scheduled = self.scheduled()?;
+        let last = self.observed.status.last_transition.as_ref().map(|last| &last.to);
+        let goes_on = self.observed.status.ramp.as_ref().is_some_and(|ramp| ramp.to == scheduled);
+        if self.held() == Some(Hold::Unread) && goes_on && last == Some(to) {
+            return None;
+        }
         let found = self.counter().filter(|counter| counter.differs(scheduled));
         if let Some(found) = found {
             return Some(Phase { replicas: Some(found.count()), ..told }).filter(|from| from != to);
         }
-        let last = self.observed.status.last_transition.as_ref().map(|last| last.to.clone());
-        last.filter(|last| last.replicas != to.replicas)
+        last.filter(|last| last.replicas != to.replicas).cloned()
     }
 
     /// What there was until now, although the status reports what is asked for now: a count that we wrote and that the

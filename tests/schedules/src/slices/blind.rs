@@ -26,3 +26,11 @@ pub fn undated() -> Slice {
     start.faults = Faults { unread: 2, ..Faults::default() };
     Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
 }
+
+/// The API server does not say what there is while the count moves.
+pub fn unread_on_a_ramp() -> Slice {
+    let spec = Spec { target: Target::Reference(None), is_ramped: true, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(2);
+    start.faults = Faults { unread: 2, ..Faults::default() };
+    Slice::new(start, &[RAMPING, UNREAD], &["tdset.write-scale"])
+}

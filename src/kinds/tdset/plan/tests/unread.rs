@@ -176,6 +176,72 @@ fn what_is_known_to_be_in_the_way_ends_it() {
     assert_eq!(has(&cluster), 2);
 }
 
+/// One that has taken the first step to the six of the office hours, of one replica every ten minutes.
+fn ramping() -> (TDSet, Cluster) {
+    let mut tdset = json!(keeping());
+    tdset["spec"]["ramp"] = json!({"up": {"step": 1, "every": "10m"}});
+    let tdset: TDSet = serde_json::from_value(tdset).unwrap();
+    let mut cluster = settled(&tdset, EARLY).at(OPENING);
+    for _ in 0..3 {
+        cluster.pass(&tdset);
+    }
+    assert_eq!((has(&cluster), cluster.0.status.ramp.is_some()), (3, true));
+    (tdset, cluster)
+}
+
+#[test]
+fn a_ramp_goes_on_by_its_own_pace_after_what_could_not_be_read() {
+    let (tdset, before) = ramping();
+    for (nth, hold) in UNREAD.into_iter().enumerate() {
+        let mut during = before.clone();
+        hold(&mut during.0);
+        for now in ["2026-03-02T07:01:00Z", "2026-03-02T07:02:00Z"] {
+            during = during.at(now);
+            during.pass(&tdset);
+            assert_eq!(during.0.status.ramp, before.0.status.ramp, "{nth}");
+        }
+        let mut cluster = Cluster(Observed { status: during.0.status, ..before.0.clone() });
+        for (now, count) in
+            [("2026-03-02T07:05:00Z", 3), ("2026-03-02T07:09:00Z", 3), ("2026-03-02T07:10:00Z", 4)]
+        {
+            cluster = cluster.at(now);
+            let told = cluster.pass(&tdset);
+            assert_eq!((has(&cluster), told.transition), (count, None), "{nth} at {now}");
+        }
+    }
+}
+
+#[test]
+fn a_ramp_whose_first_step_was_not_reported_yet_does_so_too() {
+    let (tdset, _) = ramping();
+    for (nth, hold) in UNREAD.into_iter().enumerate() {
+        let mut before = settled(&tdset, EARLY).at(OPENING);
+        before.pass(&tdset);
+        assert_eq!((has(&before), before.0.status.ramp.is_some()), (3, false));
+        let mut during = before.clone();
+        hold(&mut during.0);
+        during.pass(&tdset);
+        let known = Observed { carried: Unreported::default(), ..before.0 };
+        let mut cluster = Cluster(Observed { status: during.0.status, ..known }).at("2026-03-02T07:05:00Z");
+        cluster.pass(&tdset);
+        assert_eq!(has(&cluster), 3, "{nth}");
+    }
+}
+
+#[test]
+fn a_ramp_ends_with_a_transition_that_comes_while_something_cannot_be_read() {
+    let (tdset, before) = ramping();
+    for (nth, hold) in UNREAD.into_iter().enumerate() {
+        let mut during = before.clone().at(CLOSING);
+        hold(&mut during.0);
+        during.pass(&tdset);
+        let mut cluster = Cluster(Observed { status: during.0.status, ..before.0.clone() }).at(CLOSING);
+        cluster.pass(&tdset);
+        cluster.pass(&tdset);
+        assert_eq!((has(&cluster), cluster.0.status.ramp), (2, None), "{nth}");
+    }
+}
+
 #[test]
 fn autoscalers_that_may_not_be_listed_are_looked_for_soon() {
     let tdset = web(&json!({}));
