@@ -246,16 +246,19 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// The count that it is to have.
+    /// The count that it is to have; absent means 1, as of the workloads of Kubernetes. What it means of another kind, the
+    /// API server does not tell.
     #[must_use]
     pub fn count(&self) -> i32 {
-        self.scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
+        // A count of 0 is left out of the answer.
+        let count = || self.scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0);
+        if self.is_unset { 1 } else { count() }
     }
 
-    /// The count that it has.
+    /// The count that it has; none where the API server does not tell.
     #[must_use]
-    pub fn has(&self) -> i32 {
-        self.scale.status.as_ref().map_or(0, |status| status.replicas)
+    pub fn has(&self) -> Option<i32> {
+        (!self.is_unset).then(|| self.scale.status.as_ref().map_or(0, |status| status.replicas))
     }
 
     /// The selector of its pods, as text.

@@ -132,7 +132,8 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         (_, target, Some(left), Some(Ok(bounds))) => {
             let (min, max) = (bounds.nearest_min(left.min_replicas, left.max_replicas), left.max_replicas);
             let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
-            let rests = |scaled: &&Scaled| scaled.count() == 0 && left.min_replicas > 0;
+            let has_none = |scaled: &Scaled| scaled.count() == 0 || scaled.is_unset;
+            let rests = |scaled: &&Scaled| has_none(scaled) && left.min_replicas > 0;
             let asleep = asleep.filter(|scaled| rests(scaled) && !bounds.leaves_zero());
             let woken = asleep.map(|scaled| scale::count(scaled, min));
             autoscaler::bounds(bounds, min, max).or(woken)

@@ -1,5 +1,7 @@
 //! Workloads that another client made: Deployments, StatefulSets, and kinds that the shipped rights do not know.
 
+use std::time::Duration;
+
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::Ask;
 use kit::wait::eventually;
@@ -7,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::watched::Counts;
 use super::{
-    TDSETS, delete, for_workload, foreign, message, notes, owners_of_count, patch, scale, until_condition,
-    until_status, with_span_ahead, workload,
+    TDSETS, delete, for_workload, foreign, from_now, message, notes, owners_of_count, patch, scale, span,
+    until_condition, until_status, with_span_ahead, workload,
 };
 use crate::Test;
 
@@ -180,11 +182,26 @@ fn a_custom_object_without_its_count_gets_one(bed: &Bed) {
     );
     namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
     let widgets = format!("/apis/{api_version}/namespaces/{}/widgets", namespace.name);
-    bed.objects.follow(&widgets, "one", |found| {
-        let found = found.map(|widget| &widget["spec"]["size"]);
-        if found == Some(&json!(2)) { Ok(()) } else { Err(format!("its size is {found:?}")) }
-    });
+    let until_size = |name: &str, size: u32| {
+        bed.objects.follow(&widgets, name, |found| {
+            let found = found.map(|widget| &widget["spec"]["size"]);
+            if found == Some(&json!(size)) { Ok(()) } else { Err(format!("its size is {found:?}")) }
+        });
+    };
+    until_size("one", 2);
     namespace.until("tdset/hours", "{.status.scheduledReplicas}", "2");
+
+    // Where the count is its own outside of a span, it gets one back, and never none.
+    namespace.create(
+        &json!({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "two"}, "spec": {}}),
+    );
+    let rush = span("rush", from_now(Duration::ZERO), from_now(Duration::from_hours(2)), 3);
+    let fields = json!({"defaultReplicas": null, "exceptions": [rush]});
+    namespace.create(&for_workload("lent", &api_version, "Widget", "two", &fields));
+    until_size("two", 3);
+    namespace.until("tdset/lent", "{.status.replicasBefore}", "1");
+    patch(&namespace, "lent", &json!({"exceptions": null}));
+    until_size("two", 1);
 }
 
 fn what_a_controller_owns_is_left_to_it(bed: &Bed) {

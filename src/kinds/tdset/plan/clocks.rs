@@ -44,7 +44,9 @@ impl ScheduleState<'_> {
         let rests = self.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));
         let found = if rests { self.workload() } else { self.counter() };
         let is_it = |found: &Counter| {
-            Some(found.count()) == after && matches!(found.writer(), Writer::Ours | Writer::Unknown)
+            Some(found.count()) == after
+                && !found.is_unset()
+                && matches!(found.writer(), Writer::Ours | Writer::Unknown)
         };
         // A count that is to be given back is written down before another one is written.
         before.is_some() && before != after && found.as_ref().is_some_and(is_it)

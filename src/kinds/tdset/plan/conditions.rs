@@ -20,18 +20,25 @@ struct Crew {
     good: i32,
     /// Whether that speaks of the workload as it is now.
     seen: bool,
-    word: &'static str,
+    /// The same for a user.
+    said: String,
 }
 
 impl Crew {
     fn of(view: &ScheduleState) -> Option<Self> {
+        let said =
+            |count: i32, good: i32, word: &str| format!("{} of {count} replicas are {word}", good.min(count));
         if let Some(scaled) = view.scaled() {
-            let (count, good) = (scaled.count(), scaled.has());
-            return Some(Self { count, good, seen: good <= count, word: "there" });
+            let count = scaled.count();
+            let Some(good) = scaled.has() else {
+                let said = format!("{} {} has no count", scaled.place.resource.kind, scaled.place.name);
+                return Some(Self { count, good: count, seen: true, said });
+            };
+            return Some(Self { count, good, seen: good <= count, said: said(count, good, "there") });
         }
         let deployment = view.deployment.ours()?;
-        let [_, ready, ..] = deployment.numbers();
-        Some(Self { count: deployment.replicas(), good: ready, seen: deployment.is_seen(), word: "ready" })
+        let (count, [_, good, ..]) = (deployment.replicas(), deployment.numbers());
+        Some(Self { count, good, seen: deployment.is_seen(), said: said(count, good, "ready") })
     }
 }
 
@@ -57,10 +64,9 @@ fn ready(view: &ScheduleState) -> Statement {
     if let Some(taken) = taken(view) {
         return about.is(false, Reason::NameTaken, taken);
     }
-    let Some(Crew { count, good, seen, word }) = Crew::of(view) else {
+    let Some(Crew { count, good, seen, said: message }) = Crew::of(view) else {
         return about.is(false, Reason::PodsNotReady, "the Deployment is not there yet");
     };
-    let message = format!("{} of {count} replicas are {word}", good.min(count));
     if view.replica_target.waits.is_some() || super::is_left_changed(view) {
         return about.is(
             false,
@@ -83,11 +89,11 @@ fn ready(view: &ScheduleState) -> Statement {
     if view.is_left_alone() {
         return about.is(true, Reason::AsScheduled, format!("{message}; the count is left alone"));
     }
-    let wanted = view.wanted().unwrap_or(count);
-    if wanted == count {
-        return about.is(true, Reason::AsScheduled, message);
+    let differs = |wanted: &i32| view.counter().is_some_and(|counter| counter.differs(*wanted));
+    match view.wanted().filter(differs) {
+        None => about.is(true, Reason::AsScheduled, message),
+        Some(wanted) => about.is(false, Reason::PodsNotReady, format!("{message}, {wanted} are wanted")),
     }
-    about.is(false, Reason::PodsNotReady, format!("{message}, {wanted} are wanted"))
 }
 
 /// The same where an autoscaler has the count.
@@ -138,13 +144,16 @@ fn progressing(view: &ScheduleState) -> Statement {
 
 /// Whether a workload that another client made moves.
 fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
-    let (count, has) = (scaled.count(), scaled.has());
-    let about = ConditionType::Progressing;
-    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
-    if moves || has != count {
-        return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
+    let (count, about) = (scaled.count(), ConditionType::Progressing);
+    let is_other = |wanted: i32| wanted != count || scaled.is_unset;
+    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(is_other);
+    match scaled.has() {
+        Some(has) if moves || has != count => {
+            about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"))
+        }
+        None if moves => about.is(true, Reason::PodsNotReady, "the count is about to be written"),
+        Some(_) | None => about.is(false, Reason::UpToDate, "no change is under way"),
     }
-    about.is(false, Reason::UpToDate, "no change is under way")
 }
 
 /// Whether a Deployment that was made moves.

@@ -92,7 +92,8 @@ fn ramping(view: &ScheduleState, ramp: RampStatus) -> ReplicaTarget {
 /// leave it by itself.
 fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTarget {
     let Some(Ok(bounds)) = &view.observed.autoscaler else { return target };
-    let rests = |workload: &Counter| workload.count() == 0 && wanted > 0 && !bounds.leaves_zero();
+    let has_none = |workload: &Counter| workload.count() == 0 || workload.is_unset();
+    let rests = |workload: &Counter| has_none(workload) && wanted > 0 && !bounds.leaves_zero();
     let Some(workload) = view.workload().filter(rests) else { return target };
     if view.spec.keeps_manual_counts()
         && let Some(manual) = kept(view, 0, workload.writer())

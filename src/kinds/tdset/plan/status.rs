@@ -70,7 +70,7 @@ struct Workload {
 fn workload(view: &ScheduleState) -> Workload {
     if let Some(scaled) = view.scaled() {
         let selector = scaled.selector().map(str::to_owned);
-        return Workload { replicas: Some(scaled.has()), ready: None, selector };
+        return Workload { replicas: scaled.has(), ready: None, selector };
     }
     let Some(deployment) = view.deployment.ours() else { return Workload::default() };
     let [replicas, ready, ..] = deployment.numbers();

@@ -226,3 +226,24 @@ fn a_ramp_leads_back_to_the_count() {
     }
     assert_eq!(counts, [(5, Some(2)), (4, Some(2)), (3, Some(2)), (2, None)]);
 }
+
+#[test]
+fn a_workload_without_its_count_field_gets_one_replica_back_and_not_none() {
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.0.target = Some(Ok(Scaled { is_unset: true, ..scaled(0, Writer::Unknown) }));
+    let told = cluster.pass(&office());
+    assert_eq!(verbs(&told.work), [""; 0], "it is left alone");
+    let (state, reason, message) = condition(&told.status, ConditionType::Ready);
+    assert_eq!((state.as_str(), reason.as_str()), ("True", "AsScheduled"));
+    assert_eq!(message, "Deployment web has no count; the count is left alone");
+    assert_eq!(told.status.replicas, None, "how many there are is not known");
+    assert_eq!(condition(&told.status, ConditionType::Progressing).1, "UpToDate");
+    let mut cluster = cluster.at(OPENING);
+    for _ in 0..3 {
+        cluster.pass(&office());
+    }
+    assert_eq!((has(&cluster), cluster.0.status.replicas_before), (6, Some(1)));
+    let mut cluster = cluster.at(CLOSING);
+    cluster.pass(&office());
+    assert_eq!(has(&cluster), 1);
+}
