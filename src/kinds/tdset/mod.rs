@@ -336,6 +336,9 @@ impl Reconciler for Operator {
     fn reported(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, written: Option<String>) {
         let plan = execution.plan;
         self.due_queue.settled(execution.spec.uid());
+        if let Some(Ok(scaled)) = &execution.seen.target {
+            state.recall.workload.clone_from(&scaled.scale.metadata.uid);
+        }
         if let Some(transition) = &plan.transition {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             self.metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));

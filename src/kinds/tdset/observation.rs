@@ -8,7 +8,9 @@ mod found_metadata;
 mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
-pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, other_of_max, trim};
+pub use field_owner::{
+    FieldOwner, is_only_in_the_template, is_owned, is_written_by_us, other, other_of_max, trim,
+};
 pub use found_deployment::FoundDeployment;
 pub use found_metadata::FoundMetadata;
 pub use object_key::ObjectKey;
@@ -43,6 +45,8 @@ pub struct Observed {
     pub service: Option<Arc<Service>>,
     /// The workload of `target.ref`, where one is given.
     pub target: Option<Result<Scaled, Blocker>>,
+    /// Whether that is another one of its name than the one that this process has reported of.
+    pub is_replaced: bool,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
     /// Whether changes of that autoscaler, of what was made, or of dates that could not be read, are not noticed.
@@ -169,25 +173,36 @@ pub struct Blocker {
     pub reason: Reason,
     /// Why.
     pub message: String,
+    /// Whether it is known that there is no such object: its kind is served, and has none of that name.
+    pub is_absence: bool,
 }
 
 impl Blocker {
     /// One that no other condition speaks of.
     #[must_use]
     pub const fn ready(reason: Reason, message: String) -> Self {
-        Self { about: None, state: State::False, reason, message }
+        Self { about: None, state: State::False, reason, message, is_absence: false }
+    }
+
+    /// There is no such workload.
+    #[must_use]
+    pub const fn absent(message: String) -> Self {
+        let reason = Reason::TargetNotFound;
+        Self { about: None, state: State::False, reason, message, is_absence: true }
     }
 
     /// Another client has the workload or its count.
     #[must_use]
     pub const fn conflict(reason: Reason, message: String) -> Self {
-        Self { about: Some(ConditionType::Conflict), state: State::True, reason, message }
+        let about = Some(ConditionType::Conflict);
+        Self { about, state: State::True, reason, message, is_absence: false }
     }
 
     /// The timetable is not known.
     #[must_use]
     pub const fn dates(state: State, reason: Reason, message: String) -> Self {
-        Self { about: Some(ConditionType::ScheduleValid), state, reason, message }
+        let about = Some(ConditionType::ScheduleValid);
+        Self { about, state, reason, message, is_absence: false }
     }
 
     /// A right is missing.
@@ -206,8 +221,10 @@ impl Blocker {
 pub enum Writer {
     /// Not looked up, or the managed fields do not tell.
     Unknown,
-    /// We did, or no client did.
+    /// We did.
     Ours,
+    /// No client did since the object was created.
+    Maker,
     /// Another client.
     Other(FieldOwner),
 }
@@ -216,10 +233,14 @@ impl Writer {
     /// As managed fields tell.
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
-        other(metadata).map_or(Self::Ours, Self::Other)
+        match other(metadata) {
+            Some(other) => Self::Other(other),
+            None if is_written_by_us(metadata) => Self::Ours,
+            None => Self::Maker,
+        }
     }
 
-    /// The same of the upper bound of an autoscaler.
+    /// The same of the upper bound of an autoscaler, which is ours where no other client is known to have written it.
     #[must_use]
     pub fn of_max(metadata: &ObjectMeta) -> Self {
         other_of_max(metadata).map_or(Self::Ours, Self::Other)

@@ -109,7 +109,9 @@ async fn read(
         Err(blocker) => (Vec::new(), Some(blocker)),
     };
     operator.targets.ends(uid);
+    let found = target.as_ref().and_then(|target| target.as_ref().ok()?.scale.metadata.uid.as_ref());
     Ok(Observed {
+        is_replaced: recall.workload.as_ref().zip(found).is_some_and(|(before, found)| before != found),
         target,
         autoscaler,
         is_unwatched: is_unwatched || misses_changes(operator, spec),

@@ -7,6 +7,7 @@ mod clocks;
 mod conditions;
 mod events;
 mod hold;
+mod lent;
 mod replica_target;
 mod schedule_state;
 mod status;

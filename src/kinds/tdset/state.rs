@@ -50,6 +50,8 @@ pub struct ReconcileState {
     repaired: Option<u128>,
     /// Whether the API server has refused its autoscaler the lower bound 0.
     pub is_zero_refused: bool,
+    /// The uid of the workload of `target.ref` that was reported of last.
+    pub workload: Option<String>,
     /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }

@@ -90,9 +90,10 @@ struct Read {
 }
 
 impl Read {
-    /// Whether the count that was read is that of the workload as it is known.
+    /// Whether the count that was read is that of the workload as it is known, and not of another one of its name.
     fn has_count_of(&self, known: &FoundMetadata) -> bool {
-        self.is_of(known) || self.generation.is_some() && self.generation == known.metadata.generation
+        let (read, known_as) = ((&self.scale.metadata.uid, self.generation), &known.metadata);
+        self.is_of(known) || self.generation.is_some() && read == (&known_as.uid, known_as.generation)
     }
 
     /// Whether all that was read is.
@@ -123,6 +124,12 @@ fn is_unset(error: &call::Error) -> bool {
 /// in plain text.
 fn is_absent(error: &call::Error) -> bool {
     matches!(error, call::Error::Refused(status) if status.code == 404)
+}
+
+/// Whether there is no object of that name. Where the kind or its scale is not served, nothing is said of any object.
+fn is_absent_object(error: &call::Error, name: &str) -> bool {
+    let call::Error::Refused(status) = error else { return false };
+    status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
 }
 
 impl Targets {
@@ -309,7 +316,11 @@ impl Targets {
                 // The kind itself may be gone, or have lost its scale.
                 self.kinds().retain(|_, one| *one != place.resource);
                 let message = format!("{} {} does not exist", place.resource.kind, place.name);
-                Ok(Err(Blocker::ready(Reason::TargetNotFound, message)))
+                Ok(Err(if is_absent_object(&error, &place.name) {
+                    Blocker::absent(message)
+                } else {
+                    Blocker::ready(Reason::TargetNotFound, message)
+                }))
             }
             Err(error) if error.is_forbidden() => {
                 let resource = format!("{}/scale", place.resource.plural);

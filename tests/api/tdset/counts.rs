@@ -1,5 +1,7 @@
 //! Counts that another client writes, and counts that move in steps.
 
+use std::time::Duration;
+
 use gatehouse::runtime::clock;
 use kit::bed::Bed;
 use kit::objects::http_get;
@@ -9,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::watched::Counts;
 use super::{
-    TDSETS, for_workload, foreign, message, notes, patch, scale, tdset, until_condition, until_status,
+    TDSETS, for_workload, foreign, from_now, message, notes, patch, scale, span, tdset, until_condition,
+    until_status,
 };
 use crate::Test;
 use crate::site::Site;
@@ -20,6 +23,10 @@ pub const TESTS: &[Test] = &[
     ("a_client_that_writes_again_and_again_is_named", a_client_that_writes_again_and_again_is_named),
     ("what_was_made_is_put_back_ever_more_rarely", what_was_made_is_put_back_ever_more_rarely),
     ("a_refused_service_hides_nothing_of_the_day", a_refused_service_hides_nothing_of_the_day),
+    (
+        "a_workload_that_is_made_again_gets_its_own_count_back",
+        a_workload_that_is_made_again_gets_its_own_count_back,
+    ),
 ];
 
 pub const ON_CLOCKS: &[Test] = &[
@@ -167,6 +174,31 @@ fn a_workload_that_is_deleted_is_made_again(bed: &Bed) {
             Ok(())
         }
     });
+}
+
+/// And not that of the workload that had its name before, whether its absence was noticed or not.
+fn a_workload_that_is_made_again_gets_its_own_count_back(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 5);
+    let rush = span("rush", from_now(Duration::ZERO), from_now(Duration::from_hours(2)), 8);
+    let fields = json!({"defaultReplicas": null, "exceptions": [rush]});
+    namespace.create(&for_workload("lent", "apps/v1", "Deployment", "web", &fields));
+    let until_noted = |count: u32| {
+        namespace.until("tdset/lent", "{.status.replicasBefore}", &count.to_string());
+        namespace.until("deployment/web", "{.spec.replicas}", "8");
+        namespace.until("tdset/lent", "{.status.scheduledReplicas}", "8");
+    };
+    until_noted(5);
+    for (count, is_missed) in [(3, true), (4, false)] {
+        namespace.delete("deployment/web");
+        if is_missed {
+            until_condition(&namespace, "lent", "Ready", "False", "TargetNotFound");
+        }
+        foreign(&namespace, "web", count);
+        until_noted(count);
+    }
+    patch(&namespace, "lent", &json!({"exceptions": null}));
+    namespace.until("deployment/web", "{.spec.replicas}", "4");
 }
 
 fn a_kept_count_stands_until_the_next_transition(bed: &Bed) {

@@ -309,7 +309,7 @@ impl Seen {
     fn scaled(&self) -> Result<Scaled, Blocker> {
         let target = &self.schedule.spec.target;
         let found = self.deployment.as_ref();
-        let found = found.ok_or_else(|| Blocker::ready(Reason::TargetNotFound, "none".to_owned()))?;
+        let found = found.ok_or_else(|| Blocker::absent("none".to_owned()))?;
         let mut object = json!({});
         metadata(found, &mut object);
         if *target == Target::Applied {

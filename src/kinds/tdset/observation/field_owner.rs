@@ -202,6 +202,12 @@ pub fn is_owned(metadata: &ObjectMeta) -> bool {
     sure_owners(metadata, &COUNTS).next().is_some()
 }
 
+/// Whether managed fields say that we wrote the count.
+#[must_use]
+pub fn is_written_by_us(metadata: &ObjectMeta) -> bool {
+    sure_owners(metadata, &COUNTS).any(is_ours)
+}
+
 fn is_ours(entry: &ManagedFieldsEntry) -> bool {
     matches!(entry.manager.as_deref(), Some(MANAGER | COUNT_MANAGER))
 }

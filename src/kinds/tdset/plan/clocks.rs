@@ -38,15 +38,13 @@ impl ScheduleState<'_> {
         if !is_ahead || !self.tells(&self.effective) || self.held().is_some() || status.ramp.is_some() {
             return false;
         }
-        let count = |effective: &Effective| effective.replicas.or(status.replicas_before);
+        let count = |effective: &Effective| effective.replicas.or_else(|| self.noted());
         let (before, after) = (count(&self.effective), count(&next.to));
         // Beside an autoscaler that rests, the bounds are as they were.
         let rests = self.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));
         let found = if rests { self.workload() } else { self.counter() };
         let is_it = |found: &Counter| {
-            Some(found.count()) == after
-                && !found.is_unset()
-                && matches!(found.writer(), Writer::Ours | Writer::Unknown)
+            Some(found.count()) == after && !found.is_unset() && !matches!(found.writer(), Writer::Other(_))
         };
         // A count that is to be given back is written down before another one is written.
         before.is_some() && before != after && found.as_ref().is_some_and(is_it)

@@ -92,7 +92,7 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
         None => format!("{lateness_ms} ms late"),
     };
     // What is left alone had the count that it gets back.
-    let before = view.observed.status.replicas_before;
+    let before = view.noted();
     let count = |phase: &Phase| phase.replicas.or(before).map_or_else(String::new, |count| count.to_string());
     let text = format!("replicas {} → {}: {rule}, {when}", count(from), count(to));
     Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }

@@ -143,7 +143,7 @@ fn reverted_field(
         Writer::Other(_) if view.edited() && view.spec.autoscaler.is_some() => return None,
         Writer::Other(FieldOwner { manager, .. }) => Some(manager),
         Writer::Unknown if !is_of_the_ramp(view, has) && !view.edited() => None,
-        Writer::Unknown | Writer::Ours => return None,
+        Writer::Unknown | Writer::Ours | Writer::Maker => return None,
     };
     Some(Reverted { manager, from: has, to: wanted, field })
 }
@@ -156,7 +156,7 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
         Some(_) => false,
     };
     let (stands, manager) = match writer {
-        Writer::Ours => return None,
+        Writer::Ours | Writer::Maker => return None,
         Writer::Other(owner) if owner.is_reconciler() => return None,
         Writer::Unknown => (told && !is_of_the_ramp(view, count), None),
         Writer::Other(FieldOwner { manager, time: None }) => (told, Some(manager)),

@@ -59,7 +59,7 @@ impl Counter<'_> {
     pub fn writer(&self) -> Writer {
         match self {
             Self::Deployment(deployment) => Writer::of(&deployment.metadata),
-            Self::Scale(_) if self.is_unset() => Writer::Ours,
+            Self::Scale(_) if self.is_unset() => Writer::Maker,
             Self::Scale(scaled) => scaled.writer.clone(),
             Self::Bounds(bounds) => bounds.writer.clone(),
         }
@@ -250,7 +250,7 @@ impl<'a> ScheduleState<'a> {
     /// The count that the timetable asks for, as far as an autoscaler takes it and its ceiling goes; where it leaves the
     /// workload alone, the count that is still to be given back.
     pub fn scheduled(&self) -> Option<i32> {
-        let replicas = self.effective.replicas.or(self.observed.status.replicas_before)?;
+        let replicas = self.effective.replicas.or_else(|| self.noted())?;
         let Some(Ok(bounds)) = &self.observed.autoscaler else { return Some(replicas) };
         Some(bounds.nearest_min(replicas, self.most()))
     }
@@ -259,33 +259,6 @@ impl<'a> ScheduleState<'a> {
     pub fn at_most(&self, replicas: i32) -> i32 {
         let Some(Ok(bounds)) = &self.observed.autoscaler else { return replicas };
         replicas.min(self.most().unwrap_or_else(|| bounds.max()))
-    }
-
-    /// The count that the workload has now and is to get back, where that is still to be written down: before the first
-    /// count of the timetable is written.
-    pub fn to_note(&self) -> Option<i32> {
-        let is_lent = self.effective.replicas.is_some() && !self.timetable.schedule.has_default();
-        if !is_lent || !self.counts() || self.observed.status.replicas_before.is_some() {
-            return None;
-        }
-        let found = self.workload()?;
-        let has = found.count();
-        // The count of this very window was written while there was a count for all other times.
-        let last = self.observed.status.last_transition.as_ref();
-        let last = last.filter(|last| last.to == self.effective.phase() && Some(has) == last.to.replicas);
-        Some(last.and_then(|last| last.from.replicas).unwrap_or(has))
-    }
-
-    /// The count that is to be given back after the window or the exception that holds, or after those that have just
-    /// ended; none as soon as it was given back, or another client wrote another one since.
-    pub fn before(&self) -> Option<i32> {
-        let before =
-            self.observed.status.replicas_before.filter(|_| !self.timetable.schedule.has_default())?;
-        let is_owed = self.effective.replicas.is_some()
-            || !self.counts()
-            || self.replica_target.manual.is_none()
-                && self.workload().is_none_or(|workload| workload.differs(before));
-        is_owed.then_some(before)
     }
 
     /// Another client's count that stands in place of one that the timetable asks for. Where the workload is left alone, a

@@ -40,7 +40,9 @@ impl ScheduleState<'_> {
             None if told == to => self.untold(&to)?,
             None => told,
         };
-        if from == to {
+        // The count for all other times may be taken out while the workload is on its way there.
+        let is_goal = to.replicas.is_none() && from.window == to.window && from.replicas == self.scheduled();
+        if from == to || is_goal {
             return None;
         }
         if let Some(carried) = self.carried(&to) {
@@ -85,7 +87,8 @@ impl ScheduleState<'_> {
             let is_told = last.is_some_and(|last| last.to == *to && second(last) == second(carried));
             return Some(carried.from.clone()).filter(|_| !is_told);
         }
-        let is_ours = |found: &Counter| found.writer() == Writer::Ours && !found.is_unset();
+        let is_ours =
+            |found: &Counter| matches!(found.writer(), Writer::Ours | Writer::Maker) && !found.is_unset();
         let (found, wanted) = match self.replica_target.workload {
             Some(count) => (self.workload(), Some(count)),
             None => (self.counter(), self.wanted()),

@@ -68,6 +68,9 @@ fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
     assert_eq!(after(&object("8", 3), 500), Some(Duration::from_millis(1_500)));
     assert_eq!(after(&object("8", 3), 2_000), None);
     assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
+    let mut other = object("8", 3);
+    other.metadata.uid = Some("other".to_owned());
+    assert_eq!(after(&other, 500), None, "it is another one of its name");
     let read = Read { generation: None, ..read.clone() };
     assert_eq!(read.stands(&object("8", 3), at), None, "it is unknown of which count that is");
 }

@@ -24,8 +24,8 @@ pub struct TDSetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 
-    /// Replicas that the workload had before a window or an exception, and gets back after it. Only of an object without
-    /// defaultReplicas, and only until then.
+    /// Replicas that the workload had before a window or an exception, and gets back after it where the object has no
+    /// defaultReplicas. Absent where that is not known, and as soon as it has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas_before: Option<i32>,
 

@@ -1,5 +1,7 @@
 //! A workload that is left alone outside of windows, and gets back after them the count that it had before.
 
+mod own;
+
 use super::workloads::{by_kubectl, has, web};
 use super::*;
 
@@ -197,13 +199,20 @@ fn without_a_count_for_other_times_that_of_before_the_window_is_given_back() {
 #[test]
 fn with_a_count_for_other_times_again_nothing_is_given_back() {
     let mut cluster = inside();
-    let edited = web(&json!({"defaultReplicas": 3}));
+    let edited = edited(3, &json!({"defaultReplicas": 3}));
     cluster.pass(&edited);
     cluster.pass(&edited);
-    assert_eq!(cluster.0.status.replicas_before, None);
     let mut cluster = cluster.at(CLOSING);
     cluster.pass(&edited);
-    assert_eq!(has(&cluster), 3);
+    cluster.pass(&edited);
+    assert_eq!((has(&cluster), cluster.0.status.replicas_before), (3, None));
+}
+
+/// The office of that generation, with these fields besides.
+fn edited(generation: i64, fields: &Value) -> TDSet {
+    let mut tdset = web(fields);
+    tdset.metadata.generation = Some(generation);
+    tdset
 }
 
 #[test]
