@@ -85,6 +85,7 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
 /// What to do for an object that has a timetable.
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let mut view = ScheduleState::new(spec, timetable, observed);
+    view.manual_max = replica_target::manual_max(&view);
     view.replica_target = replica_target::compute(&view);
     if let Some(before) = view.to_note() {
         return note(observed, before);

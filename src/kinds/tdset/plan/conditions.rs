@@ -1,6 +1,6 @@
 //! The conditions of a TDSet. Pure.
 
-use super::schedule_state::ScheduleState;
+use super::schedule_state::{ManualCount, ScheduleState};
 use crate::api::condition::{State, Statement};
 use crate::controllers::action::RefusedWrite;
 use crate::kinds::tdset::actions;
@@ -111,6 +111,7 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     }
     if let (Some(asked), Some(can)) = (view.effective.replicas, view.scheduled())
         && asked != can
+        && view.manual_max.is_none()
     {
         let text = format!("{asked} are scheduled, {field} of {shown} can be {can}");
         return about.is(false, Reason::ReplicasOutOfRange, text);
@@ -120,7 +121,13 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let is_so = bounds.min() == wanted
         && view.most().is_none_or(|most| bounds.max() == most)
         && view.replica_target.workload.is_none();
-    about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message)
+    match &view.manual_max {
+        Some(_) if is_so => {
+            let text = format!("{message}; another client set {}", bounds.fields().1);
+            about.is(true, Reason::ManuallyScaled, text)
+        }
+        _ => about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message),
+    }
 }
 
 fn progressing(view: &ScheduleState) -> Statement {
@@ -195,15 +202,12 @@ fn suspended(view: &ScheduleState) -> Statement {
 
 fn overridden(view: &ScheduleState) -> Statement {
     let about = ConditionType::ManualOverride;
-    if let Some(manual) = view.overriding() {
-        let who = manual.manager.as_deref().unwrap_or("another client");
+    if let Some(wrote) = written_by_others(view) {
         let until = match view.next() {
             Some(next) => format!("until {}", view.timetable.schedule.local(next.time)),
             None => "for good: no transition is ahead".to_owned(),
         };
-        let scheduled = view.scheduled().unwrap_or(manual.count);
-        let message = format!("{who} wrote {}, {scheduled} are scheduled: it stands {until}", manual.count);
-        return about.is(true, Reason::ManuallyScaled, message);
+        return about.is(true, Reason::ManuallyScaled, format!("{wrote}: it stands {until}"));
     }
     if view.is_unread()
         && let Some(standing) = view.standing_override()
@@ -218,6 +222,22 @@ fn overridden(view: &ScheduleState) -> Statement {
         "a count that another client writes is taken back"
     };
     about.is(false, Reason::NotOverridden, message)
+}
+
+/// What stands of a count and an upper bound that other clients wrote.
+fn written_by_others(view: &ScheduleState) -> Option<String> {
+    let said = |manual: &ManualCount, field: &str, scheduled: Option<i32>| {
+        let ManualCount { count, manager } = manual;
+        let who = manager.as_deref().unwrap_or("another client");
+        format!("{who} wrote {field}{count}, {} are scheduled", scheduled.unwrap_or(*count))
+    };
+    let count = view.overriding().map(|manual| said(manual, "", view.scheduled()));
+    let bounds = view.observed.autoscaler.as_ref().and_then(|found| found.as_ref().ok());
+    let max = view.manual_max.as_ref().zip(bounds);
+    let max =
+        max.map(|(manual, bounds)| said(manual, &format!("{} ", bounds.fields().1), view.scheduled_max()));
+    let all: Vec<_> = count.into_iter().chain(max).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn conflict(view: &ScheduleState) -> Statement {

@@ -170,6 +170,16 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
     stands.then_some(ManualCount { count, manager })
 }
 
+/// Another client's upper bound of the autoscaler that stands in place of the one that is asked for. The lower one follows
+/// the timetable all the same, below it.
+#[must_use]
+pub fn manual_max(view: &ScheduleState) -> Option<ManualCount> {
+    let Some(Ok(bounds)) = &view.observed.autoscaler else { return None };
+    let is_other = view.scheduled_max().is_some_and(|most| most != bounds.max());
+    let may_stand = view.counts() && view.spec.keeps_manual_counts() && !view.sleeps();
+    if is_other && may_stand { kept(view, bounds.max(), bounds.writer_of_max.clone()) } else { None }
+}
+
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None
 /// if it is still to be carried out.
 fn since(view: &ScheduleState) -> Option<Timestamp> {

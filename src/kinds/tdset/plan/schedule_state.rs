@@ -116,6 +116,8 @@ pub struct ScheduleState<'a> {
     pub service: OwnedObject<'a, Service>,
     /// What keeps the count from being written, `suspend` aside.
     pub blocker: Option<Blocker>,
+    /// Another client's upper bound of the autoscaler that stands.
+    pub manual_max: Option<ManualCount>,
     /// Where the count ought to be.
     pub replica_target: ReplicaTarget,
 }
@@ -143,6 +145,7 @@ impl<'a> ScheduleState<'a> {
             deployment: OwnedObject::of(observed.deployment.as_deref(), &spec.metadata),
             service: OwnedObject::of(observed.service.as_deref(), &spec.metadata),
             blocker: None,
+            manual_max: None,
             replica_target: ReplicaTarget::default(),
         };
         let now = view.steady();
@@ -319,9 +322,14 @@ impl<'a> ScheduleState<'a> {
         self.observed.refused.as_ref().is_some_and(|refused| actions::brings_count(&refused.action))
     }
 
-    /// The upper bound that the autoscaler is to have.
-    pub fn most(&self) -> Option<i32> {
+    /// The upper bound that the timetable asks for.
+    pub fn scheduled_max(&self) -> Option<i32> {
         self.timetable.max_replicas(&self.effective.source)
+    }
+
+    /// The upper bound that the autoscaler is to have; none where it is left as it is.
+    pub fn most(&self) -> Option<i32> {
+        self.scheduled_max().filter(|_| self.manual_max.is_none())
     }
 
     /// The count that is to be had now.

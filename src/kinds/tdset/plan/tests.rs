@@ -18,6 +18,7 @@ use crate::kinds::tdset::observation::{Blocker, Scaled, Unreported, Writer};
 use kube::core::ApiResource;
 
 mod autoscalers;
+mod bounded_by_others;
 mod contests;
 mod kept;
 mod lent;
@@ -230,9 +231,12 @@ impl Cluster {
             let (min, max) = found.fields();
             let bound = |field: &str| spec[field].as_i64().map(|bound| i32::try_from(bound).unwrap());
             let found = Arc::make_mut(found);
-            found.written_min = bound(min).or(found.written_min);
-            found.written_max = bound(max).or(found.written_max);
-            (found.writer, found.writer_of_max) = (Writer::Ours, Writer::Ours);
+            if let Some(least) = bound(min) {
+                (found.written_min, found.writer) = (Some(least), Writer::Ours);
+            }
+            if let Some(most) = bound(max) {
+                (found.written_max, found.writer_of_max) = (Some(most), Writer::Ours);
+            }
             assert!(found.min() <= found.max(), "the API server refuses that: {spec}");
             return;
         }

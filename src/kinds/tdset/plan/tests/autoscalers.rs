@@ -23,7 +23,7 @@ pub(super) fn beside(now: &str, bounds: Bounds, count: i32) -> Cluster {
 
 impl Cluster {
     /// Changes the bounds as another client does.
-    fn bound(&mut self, change: impl FnOnce(&mut Bounds), manager: &str) {
+    pub(super) fn bound(&mut self, change: impl FnOnce(&mut Bounds), manager: &str) {
         let Some(Ok(found)) = &mut self.0.autoscaler else { panic!("there is no autoscaler") };
         let found = Arc::make_mut(found);
         change(found);
