@@ -62,6 +62,16 @@ fn adds_finalizer(step: &ApiWrite) -> bool {
     finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
 
+/// The uid of the workload whose scale the step writes, and the count.
+#[must_use]
+pub fn scaled_to(step: &ApiWrite) -> Option<(String, i32)> {
+    let ApiWrite::Merge(merge) = step else { return None };
+    let object = Some(&merge.manifest.object).filter(|_| merge.scale)?;
+    let uid = object.pointer("/metadata/uid")?.as_str()?;
+    let count = object.pointer("/spec/replicas")?.as_i64()?;
+    Some((uid.to_owned(), i32::try_from(count).ok()?))
+}
+
 /// Whether the API server refuses a HorizontalPodAutoscaler the lower bound 0 that the step was to give it. The code says
 /// nothing of that: a feature gate, a policy and a webhook each have another one. Where a right is missing, or the
 /// autoscaler, any bound would be refused.

@@ -305,6 +305,10 @@ impl Reconciler for Operator {
         done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
         state.has_made |= actions::makes(action.name());
+        if let Some(written) = actions::scaled_to(&action.0) {
+            // Where the answer was lost, it may be written and may be not.
+            state.recall.scaled_to = done.ok().map(|_| written);
+        }
         match done {
             Ok(done) if actions::writes_count(action.name()) => {
                 let versions = (action.0.seen(), done.resource_version.as_deref());

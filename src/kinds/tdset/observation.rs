@@ -47,6 +47,8 @@ pub struct Observed {
     pub target: Option<Result<Scaled, Blocker>>,
     /// Whether that is another one of its name than the one that this process has reported of.
     pub is_replaced: bool,
+    /// The count that this process has written into its scale last, where it has.
+    pub written: Option<i32>,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
     /// Whether changes of that autoscaler, of what was made, or of dates that could not be read, are not noticed.

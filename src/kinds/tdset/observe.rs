@@ -110,8 +110,10 @@ async fn read(
     };
     operator.targets.ends(uid);
     let found = target.as_ref().and_then(|target| target.as_ref().ok()?.scale.metadata.uid.as_ref());
+    let written = recall.scaled_to.as_ref().filter(|(uid, _)| Some(uid) == found);
     Ok(Observed {
         is_replaced: recall.workload.as_ref().zip(found).is_some_and(|(before, found)| before != found),
+        written: written.map(|(_, count)| *count),
         target,
         autoscaler,
         is_unwatched: is_unwatched || misses_changes(operator, spec),

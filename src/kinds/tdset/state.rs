@@ -52,6 +52,8 @@ pub struct ReconcileState {
     pub is_zero_refused: bool,
     /// The uid of the workload of `target.ref` that was reported of last.
     pub workload: Option<String>,
+    /// The uid of the workload whose scale was written last, and the count.
+    pub scaled_to: Option<(String, i32)>,
     /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }

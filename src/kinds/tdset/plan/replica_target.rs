@@ -104,10 +104,13 @@ fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTar
     ReplicaTarget { workload: Some(wanted), reverted, ..target }
 }
 
-/// Whether a count may be one that the ramp of the status has led to by now, also by a clock that is ahead, or one that
-/// it may have led to before an edit changed its pace.
+/// Whether a count may be one that the ramp of the status has led to: the one that we wrote last; or where that is not
+/// known, one that it may have led to by now, also by a clock that is ahead, or before an edit changed its pace.
 fn is_of_the_ramp(view: &ScheduleState, count: i32) -> bool {
     let Some(ramp) = &view.observed.status.ramp else { return false };
+    if let Some(written) = view.observed.written {
+        return count == written;
+    }
     let elapsed = view.now.saturating_add(SKEW).unwrap_or(view.now).duration_since(ramp.since.0);
     let place = view.timetable.ramp.at(ramp.from, ramp.to, Duration::try_from(elapsed).unwrap_or_default());
     let by_now = if view.edited() { ramp.to } else { view.at_most(place.replicas) };

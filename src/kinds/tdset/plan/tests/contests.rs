@@ -238,11 +238,35 @@ fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
     assert_eq!(has(&cluster), 2);
 }
 
+/// The ramp of the office, where counts of other clients stand.
+fn kept_on_a_ramp() -> TDSet {
+    let ramp = json!({"up": {"step": 1, "every": "10m"}});
+    web(&json!({"manualScalePolicy": "KeepUntilNextTransition", "ramp": ramp}))
+}
+
+#[test]
+fn on_a_ramp_a_count_that_was_not_written_last_is_another_clients() {
+    // The API server does not say which client wrote it, and the ramp has led to it before.
+    for (tdset, is_kept) in [(ramped(), false), (kept_on_a_ramp(), true)] {
+        let mut cluster = settled(&tdset, EARLY).at(OPENING);
+        for _ in 0..3 {
+            cluster.pass(&tdset);
+        }
+        cluster.0.written = Some(3);
+        let mut other = cluster.clone().at("2026-03-02T07:05:00Z");
+        other.scale(2, Writer::Unknown);
+        let told = other.pass(&tdset);
+        assert_eq!((has(&other), told.reverted.is_some()), if is_kept { (2, false) } else { (3, true) });
+        let mut next = cluster.at("2026-03-02T07:10:00Z");
+        next.scale(3, Writer::Unknown);
+        assert_eq!((next.pass(&tdset).reverted, has(&next)), (None, 4), "a step takes nothing back");
+    }
+}
+
 #[test]
 fn on_a_ramp_a_count_that_it_cannot_have_led_to_is_another_clients() {
     // The API server does not say which client wrote it.
-    let kept = web(&json!({"manualScalePolicy": "KeepUntilNextTransition",
-        "ramp": {"up": {"step": 1, "every": "10m"}}}));
+    let kept = kept_on_a_ramp();
     for (tdset, is_kept) in [(ramped(), false), (kept, true)] {
         let mut cluster = settled(&tdset, EARLY).at(OPENING);
         for _ in 0..3 {
