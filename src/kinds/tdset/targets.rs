@@ -92,8 +92,9 @@ struct Read {
 impl Read {
     /// Whether the count that was read is that of the workload as it is known, and not of another one of its name.
     fn has_count_of(&self, known: &FoundMetadata) -> bool {
-        let (read, known_as) = ((&self.scale.metadata.uid, self.generation), &known.metadata);
-        self.is_of(known) || self.generation.is_some() && read == (&known_as.uid, known_as.generation)
+        let ObjectMeta { uid, generation, .. } = &known.metadata;
+        let is_same = || self.generation == *generation && self.scale.metadata.uid == *uid;
+        self.is_of(known) || self.generation.is_some() && is_same()
     }
 
     /// Whether all that was read is.

@@ -63,6 +63,8 @@ pub enum Fault {
     ForgetsRampsInRefusals,
     /// It lets a ramp set out again with each edit.
     ForgetsRampsInEdits,
+    /// It lets a ramp set out again once what could not be read can be.
+    ForgetsRampsUnread,
     /// It tells of no transition that something held back.
     ResumesInSilence,
     /// It does not ask which controller owns a workload.
@@ -154,11 +156,9 @@ impl Hand {
         {
             *controller = None;
         }
-        let is_read = observed.unread_object.is_none() && observed.unread.is_none();
-        if self.has(Fault::ForgetsWhatStands) && is_read && is_of_the_unread(&observed.status) {
-            let conditions = observed.status.conditions.iter_mut().flatten();
-            let standing = conditions.filter(|one| one.type_ == "ManualOverride");
-            standing.for_each(|one| "False".clone_into(&mut one.status));
+        if observed.unread_object.is_none() && observed.unread.is_none() && is_of_the_unread(&observed.status)
+        {
+            self.mislead_after_the_unread(observed);
         }
         if self.has(Fault::TakesCountsBack) {
             if let Some(found) = &mut observed.deployment {
@@ -167,6 +167,18 @@ impl Hand {
             if let Some(Ok(Scaled { writer, .. })) = &mut observed.target {
                 *writer = Writer::Ours;
             }
+        }
+    }
+
+    /// Changes what the status told while something could not be read.
+    fn mislead_after_the_unread(self, observed: &mut Observed) {
+        if self.has(Fault::ForgetsWhatStands) {
+            let conditions = observed.status.conditions.iter_mut().flatten();
+            let standing = conditions.filter(|one| one.type_ == "ManualOverride");
+            standing.for_each(|one| "False".clone_into(&mut one.status));
+        }
+        if self.has(Fault::ForgetsRampsUnread) {
+            observed.status.ramp = None;
         }
     }
 

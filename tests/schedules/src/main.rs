@@ -87,6 +87,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::FreezesTheStatus, slices::refused, Rule::TellsOfAnotherTime),
     (Fault::ForgetsRampsInRefusals, slices::refused_on_a_ramp, Rule::RampOutpaced),
     (Fault::ForgetsRampsInEdits, slices::edited_on_a_ramp, Rule::RampOutpaced),
+    (Fault::ForgetsRampsUnread, slices::unread_on_a_ramp, Rule::RampOutpaced),
     (Fault::ResumesInSilence, slices::suspended, Rule::CountedInSilence),
     (Fault::IgnoresControllers, slices::controlled, Rule::ControlledWritten),
     (Fault::LeavesWhatIsControlled, slices::controlled, Rule::ControlledWritten),
