@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use gatehouse::kinds::etcdcluster::backup::database;
 use gatehouse::kinds::etcdcluster::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
-use gatehouse::kinds::etcdcluster::etcd::{Client, Header};
+use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Header};
 use kit::etcd::{Calls as _, DeleteRange};
 use kit::wait::eventually;
 use tempfile::TempDir;
@@ -264,6 +264,22 @@ pub async fn no_backup_is_taken_of_another_cluster_or_without_a_member(version: 
     assert_eq!(place.files(), Place::names(&kept));
     let said = place.fails(&place.run(&["https://127.0.0.1:1".to_owned()], id, &[]), 2);
     assert!(said.contains("without TLS it begins with http"), "{said}");
+}
+
+pub async fn no_backup_is_taken_while_the_data_of_any_member_are_suspect(version: EtcdVersion) {
+    let cluster = Cluster::of(version, 3).await;
+    let id = cluster.status(0).await.header.cluster_id;
+    let place = Place::new();
+    let members = urls(&cluster.bed, 0..3);
+    let kept = place.succeeds(&members, id, &[]).manifest;
+    let named = cluster.status(2).await.header.member_id;
+    cluster.client(0).raise_alarm(named, AlarmKind::Corrupt).await.unwrap();
+    // The others, which the alarm does not name, are not asked for one either.
+    let said = place.fails(&place.run(&members, id, &["--keep-last=1", "--max-age=1ns"]), 1);
+    assert!(said.starts_with("alarm CORRUPT is armed"), "{said}");
+    assert_eq!(place.files(), Place::names(&kept));
+    cluster.client(0).disarm(named, AlarmKind::Corrupt).await.unwrap();
+    assert_eq!(place.succeeds(&members, id, &["--keep-last=1"]).removed, 1);
 }
 
 pub async fn a_backup_over_tls_shows_the_clients_certificate(version: EtcdVersion) {

@@ -124,6 +124,7 @@ fn on_every_version() -> Vec<Named> {
         backups_that_nothing_asks_to_keep_go_and_those_of_others_stay,
         what_an_attempt_has_left_is_no_backup_and_goes,
         no_backup_is_taken_of_another_cluster_or_without_a_member,
+        no_backup_is_taken_while_the_data_of_any_member_are_suspect,
         a_backup_over_tls_shows_the_clients_certificate,
     ];
     // Those that take longest come first, so that none of them is left over at the end.

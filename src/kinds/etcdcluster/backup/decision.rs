@@ -52,12 +52,11 @@ pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
     time.is_some_and(|time| now.duration_since(time).abs() <= SCHEDULED)
 }
 
-/// Whether the data of a member may be wrong, by the alarms that are armed: one that names no member may be about any
-/// of them.
+/// Whether the data of any member may be wrong, by the alarms that are armed. An alarm names each member whose data
+/// differ from the leader's, and the leader's own may be the wrong ones: no member is known to be right.
 #[must_use]
-pub fn may_be_wrong(member: u64, alarms: &[Alarm]) -> bool {
-    let mut corrupt = alarms.iter().filter(|alarm| alarm.kind() == AlarmKind::Corrupt);
-    corrupt.any(|alarm| alarm.member == member || alarm.member == 0)
+pub fn are_suspect(alarms: &[Alarm]) -> bool {
+    alarms.iter().any(|alarm| alarm.kind() == AlarmKind::Corrupt)
 }
 
 /// The backups that nothing asks to keep, oldest first. `newest` is the one that was just verified.
@@ -115,11 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn data_that_an_alarm_calls_wrong_are_not_backed_up() {
+    fn an_alarm_about_any_members_data_makes_all_of_them_suspect() {
         let alarm = |member, kind: AlarmKind| Alarm { member, kind: kind.into() };
-        assert!(may_be_wrong(1, &[alarm(1, AlarmKind::Corrupt)]));
-        assert!(may_be_wrong(1, &[alarm(0, AlarmKind::Corrupt)]));
-        assert!(!may_be_wrong(1, &[alarm(2, AlarmKind::Corrupt), alarm(1, AlarmKind::NoSpace)]));
+        for member in [0, 1, 2] {
+            assert!(are_suspect(&[alarm(1, AlarmKind::NoSpace), alarm(member, AlarmKind::Corrupt)]));
+        }
+        assert!(!are_suspect(&[alarm(1, AlarmKind::NoSpace)]) && !are_suspect(&[]));
     }
 
     fn hour(hour: i64, revision: i64) -> Manifest {

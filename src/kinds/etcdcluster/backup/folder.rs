@@ -202,6 +202,13 @@ pub struct Written {
     pub size: u64,
 }
 
+impl Written {
+    /// Gives up what was written.
+    pub fn discard(self) {
+        give_up(&self.path);
+    }
+}
+
 impl Writer {
     /// Adds a piece.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), Error> {

@@ -11,8 +11,8 @@
 //! its revision, and is on the disk; of what is there nothing is written over, and nothing is deleted but backups and
 //! leftovers of the same EtcdCluster. The last backup is never deleted, and none before another one has been verified.
 //! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
-//! Never: takes a backup of another etcd cluster than the one that is meant, or of a member whose data differ from the
-//! others'; asks Kubernetes for anything.
+//! Never: takes a backup of another etcd cluster than the one that is meant, or while an alarm says that the data of
+//! members differ; asks Kubernetes for anything.
 
 pub mod database;
 pub mod decision;
@@ -49,11 +49,13 @@ pub enum Error {
         /// The one that is meant.
         expected: u64,
     },
-    /// Which members have data that differ could not be found out.
+    /// Whether the data of members may differ could not be found out.
     #[error("the alarms could not be read")]
     Alarms(#[source] etcd::Error),
-    /// The data of members differ, and it is unknown whose are right, or none of those is left.
-    #[error("the data of members differ, and no member is left whose data are known to be right")]
+    /// The data of members may differ, and it is unknown whose are right.
+    #[error(
+        "alarm CORRUPT is armed, so the data of members may differ: no backup is taken until it is disarmed"
+    )]
     Corrupt,
     /// No member gave a whole snapshot.
     #[error("no whole snapshot came")]

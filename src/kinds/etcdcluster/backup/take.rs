@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use futures::future::join_all;
 
 use super::Error;
-use super::decision::{Retention, may_be_wrong, order, superseded};
+use super::decision::{Retention, are_suspect, order, superseded};
 use super::folder::{Folder, Writer, Written};
 use super::manifest::{Manifest, Owner, SNAPSHOT, Success, stem};
 use crate::kinds::etcdcluster::etcd::{Client, Limits, SnapshotError, Status, Tls};
@@ -45,19 +45,19 @@ pub async fn take(request: &Request) -> Result<Success, Error> {
     let members = candidates(request).await?;
     let folder = Folder::open(&request.folder, &request.owner.uid).await?;
     folder.tidy()?;
-    let mut last = Error::Corrupt;
+    let mut last = None;
     for member in members {
         match of(member, request, &folder).await {
             Ok(manifest) => return Ok(retained(&folder, manifest, request.retention)),
-            // The next one may do better. What is wrong with the folder is so for all of them.
-            Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Corrupt | Error::Unsound(_))) => {
+            // The next one may do better. What is wrong with the folder or the data is so for all of them.
+            Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Unsound(_))) => {
                 tracing::warn!(error = chain(&error), "no backup of this member");
-                last = error;
+                last = Some(error);
             }
             Err(error) => return Err(error),
         }
     }
-    Err(last)
+    Err(last.unwrap_or_else(|| Error::NoVoter("none was left to be asked".to_owned())))
 }
 
 /// The members that can be asked, the best first.
@@ -95,10 +95,7 @@ async fn candidates(request: &Request) -> Result<Vec<Asked>, Error> {
 /// A verified backup of a member.
 async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifest, Error> {
     let Asked { client, status } = member;
-    let alarms = client.alarms().await.map_err(Error::Alarms)?;
-    if may_be_wrong(status.header.member_id, &alarms) {
-        return Err(Error::Corrupt);
-    }
+    check_alarms(&client).await?;
     let time = clock::now();
     let (stem, revision) = (stem(time, status.header.revision), status.header.revision);
     let mut writer = folder.begin(&stem)?;
@@ -109,6 +106,11 @@ async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifes
             return Err(error);
         }
     };
+    // An alarm may have been raised while it came.
+    if let Err(error) = check_alarms(&client).await {
+        written.discard();
+        return Err(error);
+    }
     let manifest = Manifest {
         name: format!("{stem}{SNAPSHOT}"),
         time,
@@ -123,6 +125,12 @@ async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifes
     };
     folder.finish(&written, &stem, &manifest)?;
     Ok(manifest)
+}
+
+/// Fails while an alarm says that the data of members may differ.
+async fn check_alarms(client: &Client) -> Result<(), Error> {
+    let alarms = client.alarms().await.map_err(Error::Alarms)?;
+    if are_suspect(&alarms) { Err(Error::Corrupt) } else { Ok(()) }
 }
 
 /// Writes what the member sends, up to its end: the whole, and with the hash that the member has put behind it.

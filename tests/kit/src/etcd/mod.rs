@@ -1,8 +1,11 @@
-//! The calls of etcd that tests make and gatehouse does not: keys and values, and what users and members may be changed to.
+//! The calls of etcd that tests make and gatehouse does not: keys and values, what users and members may be changed to,
+//! and alarms that are raised.
 
 mod kv;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Done, Error, Members, Rpc, UserAdd, UserOptions};
+use gatehouse::kinds::etcdcluster::etcd::{
+    AlarmKind, Client, Done, Error, Header, Members, Rpc, UserAdd, UserOptions,
+};
 
 pub use kv::{
     Compare, CompareResult, CompareTarget, CompareWith, DeleteRange, Deleted, KeyValue, Put, PutDone, Range,
@@ -72,6 +75,30 @@ impl Rpc for MemberUpdate {
     const DOING: &'static str = "change a member's peer URLs";
 }
 
+/// Raises an alarm, as etcd itself does.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct RaiseAlarm {
+    /// 1: raise.
+    #[prost(int32, tag = "1")]
+    action: i32,
+    #[prost(uint64, tag = "2")]
+    member: u64,
+    #[prost(enumeration = "AlarmKind", tag = "3")]
+    kind: i32,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct AlarmRaised {
+    #[prost(message, required, tag = "1")]
+    header: Header,
+}
+
+impl Rpc for RaiseAlarm {
+    type Answer = AlarmRaised;
+    const PATH: &'static str = "/etcdserverpb.Maintenance/Alarm";
+    const DOING: &'static str = "raise an alarm";
+}
+
 /// What a call comes to.
 type Outcome<Answer> = Result<Answer, Error>;
 
@@ -108,6 +135,9 @@ pub trait Calls {
         id: u64,
         peer_urls: Vec<String>,
     ) -> impl Future<Output = Outcome<Members>> + Send;
+
+    /// Raises an alarm about a member.
+    fn raise_alarm(&self, member: u64, kind: AlarmKind) -> impl Future<Output = Outcome<()>> + Send;
 }
 
 impl Calls for Client {
@@ -147,5 +177,10 @@ impl Calls for Client {
         peer_urls: Vec<String>,
     ) -> impl Future<Output = Outcome<Members>> + Send {
         self.call(MemberUpdate { id, peer_urls }, self.limits().change)
+    }
+
+    async fn raise_alarm(&self, member: u64, kind: AlarmKind) -> Outcome<()> {
+        let request = RaiseAlarm { action: 1, member, kind: kind.into() };
+        self.call(request, self.limits().change).await.map(|AlarmRaised { .. }| ())
     }
 }
