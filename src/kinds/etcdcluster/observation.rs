@@ -81,6 +81,15 @@ pub struct Desired {
     pub recovery: Option<RecoveryRequest>,
 }
 
+impl Desired {
+    /// Whether no upkeep is done: reconciliation is paused, or the object goes. One whose deletion is refused stays, and
+    /// its members serve.
+    #[must_use]
+    pub const fn rests(&self) -> bool {
+        self.is_paused || (self.is_deleting && !self.is_protected)
+    }
+}
+
 /// A person's request to bring a cluster without a quorum back from one member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecoveryRequest {

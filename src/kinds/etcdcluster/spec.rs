@@ -200,6 +200,12 @@ impl Spec {
         }
     }
 
+    /// Whether no upkeep is done: reconciliation is paused, or the object goes. One whose deletion is refused stays.
+    #[must_use]
+    pub const fn rests(&self) -> bool {
+        self.is_paused || (self.is_deleting() && !self.is_protected)
+    }
+
     /// The Secrets with certificates; none where members and clients speak plain HTTP.
     #[must_use]
     pub fn secrets(&self) -> Option<&Secrets> {

@@ -23,8 +23,7 @@ use crate::kinds::etcdcluster::observation::{
 
 /// What the certificates need. It waits for nothing else, and nothing waits for it but what starts members.
 pub fn actions(cluster: &ClusterState) -> Vec<Action> {
-    let rests = cluster.desired.is_paused || cluster.desired.is_deleting;
-    let Some(secrets) = cluster.seen.certificate_secrets.as_ref().filter(|_| !rests) else {
+    let Some(secrets) = cluster.seen.certificate_secrets.as_ref().filter(|_| !cluster.desired.rests()) else {
         return Vec::new();
     };
     if secrets.is_unknown() || secrets.is_name_taken() {

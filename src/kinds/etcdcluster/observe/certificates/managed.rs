@@ -48,8 +48,7 @@ pub fn status(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
         Ok((trust, overdue)) => CertificateStatus::fit(Some(trust), overdue.as_ref()),
         Err(problem) => CertificateStatus::bad(&problem),
     };
-    let is_at_work = !found.spec.is_paused && !found.spec.is_deleting();
-    let is_repaired = is_at_work && !secrets.is_unknown() && !secrets.is_name_taken();
+    let is_repaired = !found.spec.rests() && !secrets.is_unknown() && !secrets.is_name_taken();
     // What the next reconciliations repair is not reported, except that an authority is being replaced.
     let standing = if is_repaired {
         CertificateStatus { words: overlap(&secrets), is_problem: false, ..standing }

@@ -183,7 +183,7 @@ fn nothing_is_written_where_work_rests_or_anything_is_in_doubt() {
     let mut paused = cluster();
     paused.desired.is_paused = true;
     let mut deleted = cluster();
-    (deleted.desired.is_deleting, deleted.desired.is_protected) = (true, true);
+    deleted.desired.is_deleting = true;
     let mut unread = cluster();
     unread.secrets().leaves.insert(Holder::Client, Fact::Unknown);
     let mut unknown = cluster();
@@ -208,6 +208,17 @@ fn members_that_run_wait_for_no_certificate() {
         panic!("{actions:#?}")
     };
     assert!(!actions[0].holds_up_others());
+}
+
+#[test]
+fn certificates_are_renewed_while_a_deletion_is_refused() {
+    let mut cluster = Cluster::new(Some(authority(1, &[1])), None);
+    (cluster.desired.is_deleting, cluster.desired.is_protected) = (true, true);
+    cluster.seen.has_finalizer = true;
+    assert_eq!(cluster.leaves(), Cluster::all(LeafWrite::Sign(Why::Missing)));
+    cluster.desired.is_protected = false;
+    let actions = cluster.actions();
+    assert!(matches!(actions.as_slice(), [Action::ApplyStatefulSet { replicas: 0, .. }]), "{actions:#?}");
 }
 
 /// A minor that this release no longer supports makes the spec invalid. Members go on, and their certificates end.
