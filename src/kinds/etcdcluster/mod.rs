@@ -326,18 +326,25 @@ impl Operator {
 
 /// When to look again.
 fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut ReconcileState) -> Outcome {
-    state.idle = if plan.actions.is_empty() { state.idle.saturating_add(1) } else { 0 };
+    let acts = !plan.actions.iter().all(Action::is_of_backups);
+    state.idle = if acts { 0 } else { state.idle.saturating_add(1) };
     let is_done = !progress.is_incomplete && !plan.actions.is_empty();
     match plan.wake {
         // It is tried sooner at first: see [`crate::controllers::outcome::Class::Permanent`].
         _ if progress.refused.is_some() => Outcome::Waiting(LATER),
         _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
-        _ if progress.is_incomplete && plan.actions.iter().all(Action::is_of_backups) => {
+        // What is waited for beside a CronJob that the API server does not take is looked for as usual.
+        _ if progress.is_incomplete && !acts && (plan.is_at_rest() || starts_backup(plan)) => {
             Outcome::Waiting(LATER)
         }
         Wake::Soon => Outcome::Waiting(patiently(state.idle)),
         Wake::Later => Outcome::Done(LATER),
     }
+}
+
+/// Whether the backup before an upgrade begins.
+fn starts_backup(plan: &Plan) -> bool {
+    plan.actions.iter().any(|action| matches!(action, Action::StartBackup { .. }))
 }
 
 /// When to look again after so many reconciliations in a row with nothing to do.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::alarms;
 use super::cluster_state::ClusterState;
 use super::decision::{Decision, Wake};
-use super::{alarms, housekeeping};
 use crate::kinds::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner, Pod};
 
 /// Work rests because the spec says so.
@@ -45,7 +45,7 @@ pub fn stopped(cluster: &ClusterState) -> Option<Decision> {
     }
     let stop = cluster.stateful_set().and_then(|set| cluster.apply_stateful_set(0, set.template));
     let is_gone = |pods: &BTreeMap<Ordinal, Pod>| !pods.values().any(|pod| pod.owner == Owner::Ours);
-    Decision::act(cluster, stop.or_else(|| housekeeping::schedule_backups(cluster))).or_else(|| {
+    Decision::act(cluster, stop).or_else(|| {
         let rests = !cluster.seen.stateful_set.is_unknown() && cluster.seen.pods.is_known_and(is_gone);
         Some(if rests { Decision::settled(cluster) } else { Decision::wait(cluster) })
     })

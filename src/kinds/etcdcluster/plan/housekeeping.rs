@@ -47,11 +47,12 @@ fn is_cut_off(cluster: &ClusterState, ordinal: Ordinal) -> bool {
     has_no_leader && cluster.seen.health_age.is_past()
 }
 
-/// Has backups taken as the spec says. What takes them and belongs to another owner is left alone, and holds nothing
-/// up.
+/// Has backups taken as the spec says, whatever members wait for: when they are taken, and where they go, is no
+/// change of a member. What takes them and belongs to another owner is left alone, and holds nothing up.
 pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
     let is_outdated = cluster.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
-    is_outdated.then_some(Action::ApplyBackupSchedule)
+    let may_follow = cluster.desired.is_valid && !cluster.desired.rests();
+    (is_outdated && may_follow).then_some(Action::ApplyBackupSchedule)
 }
 
 /// Enables authentication before clients are let in: no pod is labelled a voter until then. Root has the password

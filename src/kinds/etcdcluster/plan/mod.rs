@@ -95,10 +95,14 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
     Plan { actions: one_irreversible(actions), record, summary, wake }
 }
 
-/// What is decided, between what waits for nothing else and what nothing waits for.
+/// What is decided, between what waits for nothing else and what nothing waits for. While nothing else is to be done,
+/// whatever is waited for, backups are taken as the spec says.
 fn beside(cluster: &ClusterState, decided: Vec<Action>) -> Vec<Action> {
     let again = again(cluster, &decided);
-    [certificates::actions(cluster), decided, again.into_iter().collect()].concat()
+    let has_to_be_looked_at = hold::is_name_taken(cluster.seen) || hold::is_mismatched(cluster.seen);
+    let may_schedule = decided.is_empty() && !has_to_be_looked_at;
+    let backups = housekeeping::schedule_backups(cluster).filter(|_| may_schedule);
+    [certificates::actions(cluster), decided, backups.into_iter().chain(again).collect()].concat()
 }
 
 /// One write of those that the API server has refused: the next after the one that it refused last, so that none keeps
@@ -160,8 +164,6 @@ fn decide(cluster: &ClusterState) -> Decision {
         .or_else(|| scale::grow(cluster))
         .or_else(|| scale::shrink(cluster))
         .or_else(|| housekeeping::maintain(cluster))
-        // Last, so that one that the API server does not take holds nothing up.
-        .or_else(|| Decision::act(cluster, housekeeping::schedule_backups(cluster)))
         .unwrap_or_else(|| {
             let rests = preconditions::blocked(cluster).is_none();
             if rests { Decision::settled(cluster) } else { Decision::wait(cluster) }

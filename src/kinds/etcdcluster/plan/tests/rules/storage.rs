@@ -17,7 +17,7 @@ fn an_upgrade_waits_for_its_backup() {
 }
 
 #[test]
-fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
+fn what_takes_backups_is_put_right_while_nothing_else_is_to_be_done() {
     let (mut desired, mut seen) = rested(3);
     for (found, is_applied) in [
         (Fact::Known(Found::Outdated), true),
@@ -37,6 +37,57 @@ fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
     assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
     seen.stateful_set = Fact::Absent;
     assert_eq!(planned(&desired, &seen).actions, [Action::ApplyBackupSchedule]);
+}
+
+#[test]
+fn backups_follow_the_spec_whatever_members_wait_for() {
+    let waits: [fn(&mut Desired, &mut Observation); 8] = [
+        |desired, seen| (desired.replicas, seen.config) = (5, Fact::Unknown),
+        |desired, seen| (desired.replicas, seen.health_age) = (5, Age::Fresh),
+        |desired, seen| {
+            desired.replicas = 5;
+            down(seen, 1, PodPhase::Pending(Some(Cause::Unschedulable)));
+        },
+        |desired, seen| {
+            (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
+            seen.backup = Fact::Known(Backup::Failed);
+        },
+        |_, seen| seen.certificates = Certificates::Missing,
+        |_, seen| seen.membership = Fact::Unknown,
+        |desired, seen| {
+            (desired.is_deleting, desired.is_protected, seen.has_finalizer) = (true, true, true);
+        },
+        |desired, seen| {
+            desired.replicas = 0;
+            volume(seen, 0).is_deleting = true;
+        },
+    ];
+    for (number, wait) in waits.into_iter().enumerate() {
+        let (mut desired, mut seen) = rested(3);
+        wait(&mut desired, &mut seen);
+        assert_eq!(planned(&desired, &seen).actions, [], "{number}");
+        seen.backup_schedule = Fact::Known(Found::Outdated);
+        let plan = planned(&desired, &seen);
+        assert_eq!(plan.actions, [Action::ApplyBackupSchedule], "{number}");
+        assert!(!plan.summary.is_reached, "{number}");
+    }
+}
+
+#[test]
+fn backups_are_left_as_they_are_where_a_person_has_to_look_first() {
+    let holds: [fn(&mut Desired, &mut Observation); 5] = [
+        |desired, _| desired.is_paused = true,
+        |desired, _| desired.is_deleting = true,
+        |desired, _| desired.is_valid = false,
+        |_, seen| seen.services = Fact::Known(Found::Foreign),
+        |_, seen| status(seen, 1).cluster_id = ClusterId(0xbad),
+    ];
+    for (number, hold) in holds.into_iter().enumerate() {
+        let (mut desired, mut seen) = rested(3);
+        seen.backup_schedule = Fact::Known(Found::Outdated);
+        hold(&mut desired, &mut seen);
+        assert!(!planned(&desired, &seen).actions.contains(&Action::ApplyBackupSchedule), "{number}");
+    }
 }
 
 #[test]
