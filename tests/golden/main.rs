@@ -129,7 +129,7 @@ fn made_of_cluster(cluster: &EtcdCluster) -> Value {
             ("stateful set", Some(etcd::stateful_set::manifest(spec, &template, spec.replicas, IMAGE, false))),
             ("config map", Some(etcd::config::manifest(spec, &data))),
             ("disruption budget", Some(etcd::budget::manifest(spec, 2))),
-            ("cron job", etcd::backup::cron_job(spec, status, IMAGE)),
+            ("cron job", etcd::backup::cron_job(spec, status, false, IMAGE)),
             ("job before an upgrade", before_upgrade.map(|job| Manifest::of(&job))),
         ]),
         "secrets": {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tracing::debug;
 
-use super::observation::{AlarmKind, Audit, ClusterId, Fact, MemberId, Ordinal, Reach};
+use super::observation::{Audit, ClusterId, Fact, MemberId, Ordinal, Reach};
 use super::observe::Snapshot;
 use crate::kinds::etcdcluster::etcd::{Client, Error};
 use decision::Print;
@@ -36,9 +36,8 @@ pub struct Voter<'a> {
 pub async fn look(sight: &Snapshot) -> Fact<Audit> {
     let Fact::Known(membership) = &sight.observation.membership else { return Fact::Unknown };
     // What was found to differ holds all changes up until it has been compared again, whatever that takes.
-    let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal)
-        || sight.observation.has_alarm(AlarmKind::Corrupt);
-    let reach = if differs { Reach::All } else { sight.observation.reach() };
+    let is_suspect = sight.observation.suspects_data();
+    let reach = if is_suspect { Reach::All } else { sight.observation.reach() };
     // What was found while there were fewer data is not said any more.
     if reach == Reach::None {
         return Fact::Absent;

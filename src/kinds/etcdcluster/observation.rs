@@ -308,6 +308,12 @@ impl Observation {
         self.alarms.known().into_iter().flatten().any(|alarm| alarm.kind == kind)
     }
 
+    /// Whether the data of members differ, as far as known, or may: a comparison has found it, or an alarm says so.
+    #[must_use]
+    pub fn suspects_data(&self) -> bool {
+        self.audit.is_known_and(|audit| *audit != Audit::Equal) || self.has_alarm(AlarmKind::Corrupt)
+    }
+
     /// The bytes in use of the largest database, as far as members answer.
     #[must_use]
     pub fn largest_in_use(&self) -> Option<u64> {

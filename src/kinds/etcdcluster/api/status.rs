@@ -115,6 +115,8 @@ pub mod reason {
     pub const BACKUP_FAILED: &str = "BackupFailed";
     /// BackupReady: the claim that backups go to is missing, is being deleted or has lost its volume.
     pub const BACKUP_DESTINATION_UNAVAILABLE: &str = "BackupDestinationUnavailable";
+    /// BackupReady: the data of members differ, or may, so that none is taken by the schedule and none is deleted.
+    pub const DATA_SUSPECT: &str = "DataSuspect";
     /// BackupReady: scheduled backups rest.
     pub const BACKUP_SUSPENDED: &str = "BackupSuspended";
 

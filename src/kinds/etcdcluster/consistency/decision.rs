@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Guarantees: a difference is reported only where two comparisons in a row found it; a result holds for the list of
-//! members that it was found in and for no other. A process that has just begun has found nothing, and takes up what
-//! the status says: that data differ holds until they have been compared.
+//! members that it was found in and for no other, but that data differ holds until they have been compared again: by then
+//! it is not known whose. A process that has just begun has found nothing, and takes up so much from the status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,9 @@ const ALARMED: SignedDuration = SignedDuration::from_secs(30);
 
 /// For how long a comparison, or a try at one, counts for pods that are to be restarted.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
+
+/// Data differ, and it is not known whose.
+const UNNAMED: Audit = Audit::Different { revision: 0, minority: BTreeSet::new() };
 
 /// What one voter reported of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +93,12 @@ pub struct ConsistencyCheckState {
 }
 
 impl ConsistencyCheckState {
-    /// What is known of the members of a list. Of others it is nothing.
+    /// What is known of the members of a list. Of others it is nothing but that data differ, which those that are left
+    /// may have brought along.
     pub fn recall(&mut self, list: Option<u64>) -> Fact<Audit> {
         if list.is_some() && self.list.is_some() && self.list != list {
-            *self = Self { has_begun: self.has_begun, ..Self::default() };
+            self.doubt();
+            self.tried = None;
         }
         self.list = list.or(self.list);
         self.found.as_ref().map_or(Fact::Unknown, |(audit, _)| Fact::Known(audit.clone()))
@@ -102,9 +107,16 @@ impl ConsistencyCheckState {
     /// What etcd suspects now. What was found before a new suspicion says nothing of it, and is asked again at once.
     pub fn suspect(&mut self, alarmed: BTreeSet<MemberId>) {
         if !alarmed.is_subset(&self.alarmed) {
-            (self.found, self.suspicion, self.next) = (None, None, None);
+            self.doubt();
         }
         self.alarmed = alarmed;
+    }
+
+    /// Has the data compared again at once. Of what was found no more is left than that they differ.
+    fn doubt(&mut self) {
+        let before = self.found.take().filter(|(audit, _)| *audit != Audit::Equal);
+        self.found = before.map(|(_, at)| (UNNAMED, at));
+        (self.suspicion, self.next) = (None, None);
     }
 
     /// Whether the last comparison, or the last try at one, lies too far back for pods to be restarted on the strength of
@@ -122,7 +134,7 @@ impl ConsistencyCheckState {
             return;
         }
         if says_different {
-            self.found = Some((Audit::Different { revision: 0, minority: BTreeSet::new() }, now));
+            self.found = Some((UNNAMED, now));
         } else {
             let number =
                 uid.bytes().fold(0_i64, |number, byte| (number * 31 + i64::from(byte)) % EQUAL.as_secs());

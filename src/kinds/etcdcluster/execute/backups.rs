@@ -24,20 +24,23 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
         return Err(Failure::moved(format!("{place} belongs to another owner")));
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
-    match (
-        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image),
-        seen,
-    ) {
+    match (wanted(execution), seen) {
         (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
         (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
         (None, None) => Ok(()),
     }
 }
 
+/// The CronJob as it is to be.
+fn wanted(execution: Execution<'_>) -> Option<Manifest> {
+    let status = execution.object.status.as_ref();
+    let are_data_suspect = execution.observation().suspects_data();
+    backup::cron_job(execution.spec, status, are_data_suspect, &execution.kind.guard_image)
+}
+
 /// What has been applied, where that was done just now.
 pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
-    let manifest =
-        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image)?;
+    let manifest = wanted(execution)?;
     Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 

@@ -11,34 +11,47 @@ use super::backups;
 use crate::kinds::etcdcluster::Operator;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
+use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found, Observation};
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::spec::Spec;
 use crate::kinds::etcdcluster::state::ReconcileState;
 
 /// What was read of backups.
 pub struct Read {
-    /// How what takes them was found.
-    pub schedule: Fact<Found>,
+    /// What takes them.
+    pub cron_job: Fact<CronJob>,
     /// The one that an upgrade waits for.
     pub awaited: Fact<Backup>,
     /// What became of them.
     pub told: Backups,
 }
 
+impl Read {
+    /// How what takes backups was found, as against how it should be by all that was `seen`.
+    pub fn schedule(
+        &self,
+        operator: &Operator,
+        (cluster, spec): (&EtcdCluster, &Spec),
+        seen: &Observation,
+        state: &mut ReconcileState,
+    ) -> Fact<Found> {
+        let (status, is_suspect) = (cluster.status.as_ref(), seen.suspects_data());
+        let wanted = backup::cron_job(spec, status, is_suspect, &operator.guard_image);
+        backups::schedule(wanted.as_ref(), &self.cron_job, spec.uid(), state.scheduled.as_mut())
+    }
+}
+
 impl Reader {
     /// What takes backups, and their results.
     pub async fn backups(
         &self,
-        operator: &Operator,
         (cluster, spec): (&EtcdCluster, &Spec),
         desired: &Desired,
         state: &mut ReconcileState,
     ) -> Read {
         let is_asked = spec.backup_destination().is_some();
         if !is_asked && state.has_no_backups {
-            let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
-            return Read { schedule, awaited: Fact::Absent, told };
+            return Read { cron_job: Fact::Absent, awaited: Fact::Absent, told: Backups::default() };
         }
         let selector = backup::selector_text(spec);
         let name = names::backup(&self.name);
@@ -48,9 +61,7 @@ impl Reader {
             self.awaited(cluster, desired),
             self.destination(spec)
         );
-        let wanted = backup::cron_job(spec, cluster.status.as_ref(), &operator.guard_image);
         state.has_no_backups = !is_asked && found.is_absent();
-        let schedule = backups::schedule(wanted.as_ref(), &found, &self.uid, state.scheduled.as_mut());
         let since = found.known().and_then(|found| backups::written(&found.metadata));
         let destination = backups::unavailable(&claim);
         let mut told = Backups { destination, since, ..Backups::default() };
@@ -63,7 +74,7 @@ impl Reader {
         {
             (told.success, told.failure) = backups::told(jobs, &pods, &owners);
         }
-        Read { schedule, awaited: backups::awaited(&awaited, &self.uid), told }
+        Read { cron_job: found, awaited: backups::awaited(&awaited, &self.uid), told }
     }
 
     /// The claim that backups go to.

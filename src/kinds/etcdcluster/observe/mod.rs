@@ -88,7 +88,7 @@ pub async fn look(
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
-        reader.backups(operator, (cluster, spec), &desired, state),
+        reader.backups((cluster, spec), &desired, state),
         ClientTls::read(&operator.client, spec),
         root_password::read(&operator.client, spec),
     );
@@ -126,7 +126,7 @@ pub async fn look(
         auth: said.auth.map(|status| status.enabled),
         root_password,
         audit: Fact::Unknown,
-        backup_schedule: backups.schedule,
+        backup_schedule: Fact::Unknown,
         backup: backups.awaited,
         has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
         refused: refused.or_else(|| reader.refused.get().cloned()),
@@ -134,6 +134,7 @@ pub async fn look(
         record,
     };
     recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
+    observation.backup_schedule = backups.schedule(operator, (cluster, spec), &observation, state);
     Snapshot { desired, observation, certificates, backups: backups.told, reach }
 }
 

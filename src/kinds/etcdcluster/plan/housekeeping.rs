@@ -51,8 +51,9 @@ fn is_cut_off(cluster: &ClusterState, ordinal: Ordinal) -> bool {
 /// change of a member. What takes them and belongs to another owner is left alone, and holds nothing up.
 pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
     let is_outdated = cluster.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
-    let may_follow = cluster.desired.is_valid && !cluster.desired.rests();
-    (is_outdated && may_follow).then_some(Action::ApplyBackupSchedule)
+    // They are suspended all the same where they may not be taken as good.
+    let may_follow = cluster.desired.is_valid || cluster.seen.suspects_data();
+    (is_outdated && may_follow && !cluster.desired.rests()).then_some(Action::ApplyBackupSchedule)
 }
 
 /// Enables authentication before clients are let in: no pod is labelled a voter until then. Root has the password

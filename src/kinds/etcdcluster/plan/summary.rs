@@ -16,8 +16,8 @@ use super::{certificates, hold, housekeeping, preconditions, recovery, upgrade};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Owner, PodPhase,
-    RefusedWrite, Role, RootPassword, Target, Version,
+    AlarmKind, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Owner, PodPhase, RefusedWrite,
+    Role, RootPassword, Target, Version,
 };
 
 /// One condition, without its words for people.
@@ -228,7 +228,6 @@ fn progressing(cluster: &ClusterState, decision: &Decision) -> Finding {
 
 /// All that needs attention. What a member that is being made cannot do yet is none, until its time is over.
 fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
-    let differs = cluster.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
     let learner = cluster.learners().first().map(|(ordinal, _)| *ordinal);
     let is_stranger = |ordinal| {
         let told = cluster.seen.status(ordinal).found();
@@ -255,7 +254,7 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
         (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
         (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
         (is_quorum_lost, reason::QUORUM_LOST, None),
-        (cluster.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
+        (cluster.seen.suspects_data(), reason::CORRUPT, None),
     ];
     let held = cluster.held_claims().map(|ordinal| (true, reason::CLAIM_TERMINATING, Some(ordinal)));
     let others = [

@@ -1,7 +1,8 @@
 //! The CronJob that takes backups, and the Job of a backup before an upgrade, which runs the same.
 //!
-//! Guarantees: `kubectl create job --from=cronjob/<name>-backup` takes one at any time, with a schedule or without; the
-//! pod has no token of the API server, and no right that it does not need.
+//! Guarantees: `kubectl create job --from=cronjob/<name>-backup` takes one at any time, with a schedule or without; while
+//! the data of members may differ, the schedule takes none, and none is deleted for one that a person asks for; the pod
+//! has no token of the API server, and no right that it does not need.
 //! Assumes: the cluster is recorded, and its members are known. Before that there is nothing to take a backup of.
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use crate::controllers::manifest::{Manifest, pairs, service_account};
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::Version;
-use crate::kinds::etcdcluster::spec::{Backup, Destination, PullPolicy, Spec};
+use crate::kinds::etcdcluster::spec::{Backup, Destination, PullPolicy, Retention, Spec};
 
 /// The container that takes a backup, and the volume that it goes to.
 pub const BACKUP: &str = "backup";
@@ -69,12 +70,21 @@ pub fn selector_text(spec: &Spec) -> String {
     labels(spec).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// The CronJob; none where there is to be none. Without a schedule, and of a stopped cluster, it rests.
+/// The CronJob; none where there is to be none. Without a schedule, of a stopped cluster, and while the data of members
+/// are suspect, it rests.
 #[must_use]
-pub fn cron_job(spec: &Spec, status: Option<&EtcdClusterStatus>, image: &str) -> Option<Manifest> {
-    let backup = spec.backup.as_ref()?;
-    let job = job_spec(spec, status, backup, image)?;
-    let rests = backup.is_suspended || backup.schedule.is_none() || spec.replicas == 0;
+pub fn cron_job(
+    spec: &Spec,
+    status: Option<&EtcdClusterStatus>,
+    are_data_suspect: bool,
+    image: &str,
+) -> Option<Manifest> {
+    let mut backup = spec.backup.clone()?;
+    if are_data_suspect {
+        backup.retention = Retention::default();
+    }
+    let job = job_spec(spec, status, &backup, image)?;
+    let rests = backup.is_suspended || backup.schedule.is_none() || spec.replicas == 0 || are_data_suspect;
     let cron_job = CronJob {
         metadata: of_backups(spec, names::backup(spec.name())),
         spec: Some(CronJobSpec {
@@ -252,7 +262,7 @@ mod tests {
     fn made(backup: &Value, more: &Value) -> Value {
         let mut spec = json!({"backup": backup});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        cron_job(&cluster(&spec), Some(&recorded()), GUARD).unwrap().object
+        cron_job(&cluster(&spec), Some(&recorded()), false, GUARD).unwrap().object
     }
 
     #[test]
@@ -343,14 +353,26 @@ mod tests {
     }
 
     #[test]
+    fn while_data_are_suspect_the_schedule_takes_none_and_none_is_deleted() {
+        let backup = json!({"schedule": "@daily", "destination": claim(), "retention": {"keepLast": 5}});
+        let asked = cluster(&json!({"backup": backup}));
+        let of = |are_data_suspect| {
+            let made = cron_job(&asked, Some(&recorded()), are_data_suspect, GUARD).unwrap().object;
+            let arguments = &made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"];
+            (made["spec"]["suspend"].clone(), arguments.as_array().unwrap().contains(&json!("--keep-last=5")))
+        };
+        assert_eq!((of(false), of(true)), ((json!(false), true), (json!(true), false)));
+    }
+
+    #[test]
     fn there_is_none_where_none_is_asked_for_or_can_be_taken() {
         let s3 = json!({"s3": {"bucket": "abc"}});
         for spec in [json!({}), json!({"backup": {}}), json!({"backup": {"destination": s3}})] {
-            assert_eq!(cron_job(&cluster(&spec), Some(&recorded()), GUARD), None, "{spec}");
+            assert_eq!(cron_job(&cluster(&spec), Some(&recorded()), false, GUARD), None, "{spec}");
         }
         let asked = cluster(&json!({"backup": {"destination": claim()}}));
-        assert_eq!(cron_job(&asked, Some(&EtcdClusterStatus::default()), GUARD), None);
-        assert_eq!(cron_job(&asked, None, GUARD), None);
+        assert_eq!(cron_job(&asked, Some(&EtcdClusterStatus::default()), false, GUARD), None);
+        assert_eq!(cron_job(&asked, None, false, GUARD), None);
     }
 
     #[test]
@@ -359,7 +381,7 @@ mod tests {
         let job = job(&cluster, Some(&status), Version::new(7, 3), GUARD).unwrap();
         assert_eq!(job.metadata.name.as_deref(), Some("c-backup-3-7-3"));
         assert_eq!(job.metadata.owner_references.as_ref().unwrap()[0].uid, "u-1");
-        let cron_job = cron_job(&cluster, Some(&status), GUARD).unwrap().object;
+        let cron_job = cron_job(&cluster, Some(&status), false, GUARD).unwrap().object;
         let template = serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap();
         assert_eq!(template, cron_job["spec"]["jobTemplate"]["spec"]["template"]);
         assert!(job.spec.unwrap().ttl_seconds_after_finished.is_some());

@@ -105,8 +105,9 @@ pub fn replacements(
 /// Whether a status says that the data of members differ.
 #[must_use]
 pub fn says_corrupt(status: &EtcdClusterStatus) -> bool {
+    let says = [(condition::DEGRADED, reason::CORRUPT), (condition::BACKUP_READY, reason::DATA_SUSPECT)];
     let mut conditions = status.conditions.iter().flatten();
-    conditions.any(|one| one.type_ == condition::DEGRADED && one.reason == reason::CORRUPT)
+    conditions.any(|one| says.contains(&(one.type_.as_str(), one.reason.as_str())))
 }
 
 /// An operation as the status has it. It began when it did, as long as it leads to the same.

@@ -62,6 +62,12 @@ fn said(
         let message = format!("CronJob {name} exists and is not controlled by this object");
         return (State::False, reason::NAME_TAKEN, message);
     }
+    if seen.suspects_data() {
+        let message = "the data of members differ, or may, as Degraded says: until they have been found to be the same, \
+                       scheduled backups are suspended, and no backup is deleted"
+            .to_owned();
+        return (State::False, reason::DATA_SUSPECT, message);
+    }
     if let Some(why) = rests(spec, backup) {
         return (State::False, reason::BACKUP_SUSPENDED, why.to_owned());
     }

@@ -41,7 +41,12 @@ const TOLD: [(&str, State, &[&str]); 5] = [
 const BACKUPS: (&str, State, &[&str]) = (
     condition::BACKUP_READY,
     State::False,
-    &[reason::BACKUP_OVERDUE, reason::BACKUP_DESTINATION_UNAVAILABLE, reason::NAME_TAKEN],
+    &[
+        reason::BACKUP_OVERDUE,
+        reason::BACKUP_DESTINATION_UNAVAILABLE,
+        reason::DATA_SUSPECT,
+        reason::NAME_TAKEN,
+    ],
 );
 
 /// The event that nothing needs attention any more.

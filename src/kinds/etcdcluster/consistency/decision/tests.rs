@@ -111,8 +111,29 @@ fn what_was_found_is_not_of_other_members() {
     course.heard(Fact::Known(different(&[1])), second(0));
     course.heard(Fact::Known(different(&[1])), second(1));
     assert_eq!(course.recall(None), Fact::Known(different(&[1])), "the member list is unknown now");
-    assert_eq!(course.recall(Some(2)), Fact::Unknown);
+    assert_eq!(course.recall(Some(2)), Fact::Known(UNNAMED), "one that is left may have the wrong ones");
     assert!(course.is_due(second(2)));
+    course.heard(Fact::Known(Audit::Equal), second(3));
+    assert_eq!(course.recall(Some(3)), Fact::Unknown, "what was equal is not of other members");
+}
+
+#[test]
+fn that_data_differ_is_not_forgotten_with_the_alarm_of_a_member_that_is_gone() {
+    let mut course = ConsistencyCheckState::default();
+    course.suspect([MemberId(7)].into());
+    course.recall(Some(1));
+    course.heard(Fact::Known(different(&[1])), second(0));
+    course.heard(Fact::Known(different(&[1])), second(1));
+    for alarmed in [BTreeSet::from([MemberId(7)]), BTreeSet::new()] {
+        course.suspect(alarmed);
+        assert_eq!(course.recall(Some(2)), Fact::Known(UNNAMED));
+    }
+    assert!(course.is_due(second(2)));
+    let mut alone = course.clone();
+    alone.heard(Fact::Absent, second(2));
+    assert_eq!(alone.recall(Some(2)), Fact::Unknown, "one voter has none to differ from");
+    course.heard(Fact::Known(Audit::Equal), second(2));
+    assert_eq!(course.recall(Some(2)), Fact::Known(Audit::Equal));
 }
 
 #[test]
@@ -120,8 +141,7 @@ fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
     let mut course = ConsistencyCheckState::default();
     course.begin(true, "a", second(0));
     assert!(course.is_due(second(0)));
-    let unnamed = Audit::Different { revision: 0, minority: BTreeSet::new() };
-    assert_eq!(course.recall(Some(1)), Fact::Known(unnamed));
+    assert_eq!(course.recall(Some(1)), Fact::Known(UNNAMED));
     assert_eq!(course.found_at(), None, "they were not compared yet");
     let mut equal = course.clone();
     equal.heard(Fact::Known(Audit::Equal), second(1));
@@ -133,6 +153,7 @@ fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
         Fact::Known(different(&[1])),
         "a second look of its own is not needed"
     );
+    course.heard(Fact::Known(Audit::Equal), second(2));
     assert_eq!(course.recall(Some(2)), Fact::Unknown);
     course.begin(true, "a", second(2));
     assert_eq!(course.recall(Some(2)), Fact::Unknown, "the status still speaks of other members");

@@ -143,7 +143,7 @@ fn wanted(image: &str) -> Manifest {
     let spec = cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": "b"}}}}));
     let status = json!({"clusterID": "c1", "endpoints": ["http://c-0:2379"]});
     let status = serde_json::from_value(status).unwrap();
-    backup::cron_job(&spec, Some(&status), image).unwrap()
+    backup::cron_job(&spec, Some(&status), false, image).unwrap()
 }
 
 fn made(manifest: &Manifest) -> CronJob {

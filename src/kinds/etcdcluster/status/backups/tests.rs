@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::etcdcluster::api::v1::BackupFailure;
+use crate::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, MemberId, Ordinal};
 use crate::kinds::etcdcluster::resources::tests::cluster;
 use crate::kinds::etcdcluster::status::tests::{second, seen, status as said_of};
 
@@ -100,6 +101,28 @@ fn what_keeps_backups_from_being_taken_is_said() {
     seen.backup_schedule = Fact::Known(Found::Foreign);
     let taken = statement(&daily, &seen, None, &Backups::default(), second(1));
     assert_eq!((taken.reason, taken.message.contains("CronJob c-backup exists")), (reason::NAME_TAKEN, true));
+}
+
+#[test]
+fn backups_of_data_that_may_be_wrong_are_not_called_good() {
+    let daily = asked(&json!({"schedule": "@daily"}));
+    let verified = BackupStatus { last_success: Some(success(20)), last_failure: None };
+    let of = |change: fn(&mut Observation)| {
+        let mut seen = seen(&daily);
+        change(&mut seen);
+        let said = statement(&daily, &seen, Some(&verified), &Backups::default(), second(30));
+        (said.state, said.reason)
+    };
+    let suspect = (State::False, reason::DATA_SUSPECT);
+    assert_eq!(of(|seen| seen.audit = Fact::Known(Audit::Equal)), (State::True, reason::BACKUP_VERIFIED));
+    let different = |seen: &mut Observation| {
+        seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(1)].into() });
+    };
+    assert_eq!(of(different), suspect);
+    let alarm = |seen: &mut Observation| {
+        seen.alarms = Fact::Known(vec![Alarm { member: MemberId(1), kind: AlarmKind::Corrupt }]);
+    };
+    assert_eq!(of(alarm), suspect);
 }
 
 #[test]

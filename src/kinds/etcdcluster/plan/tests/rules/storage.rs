@@ -91,6 +91,14 @@ fn backups_are_left_as_they_are_where_a_person_has_to_look_first() {
 }
 
 #[test]
+fn backups_are_suspended_while_data_are_suspect_although_the_spec_is_invalid() {
+    let (mut desired, mut seen) = rested(3);
+    (desired.is_valid, seen.backup_schedule) = (false, Fact::Known(Found::Outdated));
+    seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(1)].into() });
+    assert_eq!(planned(&desired, &seen).actions, [Action::ApplyBackupSchedule]);
+}
+
+#[test]
 fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
     let (desired, mut seen) = rested(3);
     seen.backup_schedule = Fact::Known(Found::Outdated);
