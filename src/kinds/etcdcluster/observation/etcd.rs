@@ -1,5 +1,6 @@
 //! What the members report about themselves.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
@@ -112,6 +113,10 @@ pub struct MemberStatus {
     /// first look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub falls_behind: bool,
+    /// The members whose data differ from the others' by alarms that it has stored, which it says without a majority too; 0:
+    /// it is unknown whose.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub corrupt: BTreeSet<MemberId>,
 }
 
 /// An alarm that is armed.

@@ -5,7 +5,7 @@
 //! the statuses, so that no status is younger than it.
 //! Never: retries within a reconciliation, beyond asking another member.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use tracing::debug;
@@ -140,7 +140,20 @@ fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
         has_saved_snapshot: metrics.snapshots.map(|count| count > 0),
         defragmented: Age::PastDeadline,
         falls_behind: false,
+        corrupt: corrupt(&status.errors),
     })
+}
+
+/// The members that alarms about their data name, as etcd prints them: `memberID:1 alarm:CORRUPT `, without a number
+/// where it is unknown whose are wrong.
+fn corrupt(errors: &[String]) -> BTreeSet<MemberId> {
+    let alarms = errors.iter().map(|error| error.split_whitespace().collect::<Vec<_>>());
+    let alarms = alarms.filter(|words| words.contains(&"alarm:CORRUPT"));
+    let named = alarms.map(|words| {
+        let mut numbers = words.iter().filter_map(|word| word.strip_prefix("memberID:")?.parse().ok());
+        MemberId(numbers.next().unwrap_or(0))
+    });
+    named.collect()
 }
 
 /// In which order members are asked for what is the cluster's: who leads, then voters that follow a leader, then other
@@ -236,6 +249,19 @@ mod tests {
         assert!(!alone(&told).unwrap().has_errors);
         told.errors.push("etcdserver: no leader".to_owned());
         assert!(alone(&told).unwrap().has_errors);
+    }
+
+    #[test]
+    fn a_member_names_those_that_alarms_call_corrupt() {
+        let of = |errors: &[&str]| {
+            let mut told = status(1, 1, 1);
+            told.errors = errors.iter().map(|error| (*error).to_owned()).collect();
+            alone(&told).unwrap().corrupt
+        };
+        assert_eq!(of(&["memberID:1 alarm:NOSPACE ", "etcdserver: no leader"]), BTreeSet::new());
+        let two = of(&["memberID:10276657743932975437 alarm:CORRUPT ", "memberID:7  alarm:CORRUPT"]);
+        assert_eq!(two, [MemberId(7), MemberId(10_276_657_743_932_975_437)].into());
+        assert_eq!(of(&["alarm:CORRUPT "]), [MemberId(0)].into());
     }
 
     #[test]

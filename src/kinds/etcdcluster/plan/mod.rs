@@ -28,7 +28,7 @@ pub use cluster_state::{CAUGHT_UP, has_caught_up, has_lost_data, labels_voters, 
 pub use decision::Wake;
 pub use housekeeping::fixed_volumes;
 pub use preconditions::BlockedReason;
-pub use recovery::{is_on_its_way, may_run, survivor};
+pub use recovery::{is_on_its_way, may_run, survivor, suspects};
 pub use summary::{Finding, MemberSummary, Problem, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 

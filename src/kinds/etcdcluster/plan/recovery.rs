@@ -1,6 +1,7 @@
 //! The recovery of a lost quorum from one member, at a user's request. Pure.
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
+//! no member whose data differ from the others', or may, is chosen but by its name;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
 //! that a member is set aside is written onto its claim before the ConfigMap says so, and outlives that;
 //! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is; data of
@@ -13,8 +14,8 @@ use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    Cause, ConfigEntry, Fact, MemberStatus, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery,
-    RecoveryPhase, RecoveryRequest, StatefulSet, Template, Uid,
+    Audit, Cause, ConfigEntry, Fact, MemberId, MemberStatus, Observation, Ordinal, Owner, Pod, PodPhase,
+    Purpose, Recovery, RecoveryPhase, RecoveryRequest, StatefulSet, Template, Uid,
 };
 
 /// Whether fewer voters than a majority have answered and followed a leader for longer than the grace period.
@@ -85,19 +86,43 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
     Some(Decision::recover(cluster, recovery, None))
 }
 
-/// Whose data a recovery goes on from: the member that was named, or the one whose log is committed furthest, where it
-/// answers.
+/// Whose data a recovery goes on from: the member that was named, or of those whose data nothing speaks against the one
+/// whose log is committed furthest, where it answers.
 #[must_use]
 pub fn survivor(seen: &Observation, named: Option<Ordinal>) -> Option<(Ordinal, &MemberStatus)> {
-    let candidates = seen.answers().filter(|(ordinal, status)| {
-        let is_named = named.is_none_or(|named| named == *ordinal);
-        is_named
-            && !status.is_learner
+    let chosen = candidates(seen).filter(|(ordinal, status)| match named {
+        Some(named) => named == *ordinal,
+        None => !is_suspect(seen, *ordinal, status.member_id),
+    });
+    chosen.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)))
+}
+
+/// The voters that answer, and that a recovery does not go on from unless they are named: their data differ from the
+/// others', or may.
+pub fn suspects(seen: &Observation) -> impl Iterator<Item = Ordinal> {
+    let suspects = candidates(seen).filter(|(ordinal, status)| is_suspect(seen, *ordinal, status.member_id));
+    suspects.map(|(ordinal, _)| ordinal)
+}
+
+/// The voters that answer.
+fn candidates(seen: &Observation) -> impl Iterator<Item = (Ordinal, &MemberStatus)> {
+    seen.answers().filter(|(ordinal, status)| {
+        !status.is_learner
             && seen.entry(*ordinal).is_known_and(|entry| {
                 entry.purpose == Purpose::Run && seen.answer_of(*ordinal, entry.member).is_some()
             })
+    })
+}
+
+/// Whether the data of a member differ from the others', as far as known, or may: by the last comparison, or by an alarm
+/// that any member has stored.
+fn is_suspect(seen: &Observation, ordinal: Ordinal, member: MemberId) -> bool {
+    let differs = seen.audit.is_known_and(|audit| match audit {
+        Audit::Different { minority, .. } => minority.is_empty() || minority.contains(&ordinal),
+        Audit::Equal => false,
     });
-    candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)))
+    let mut alarmed = seen.answers().flat_map(|(_, status)| &status.corrupt);
+    differs || alarmed.any(|named| *named == member || named.0 == 0)
 }
 
 /// Whether a voter that does not answer may yet, by itself. One that starts may take as long as its startup probe lets

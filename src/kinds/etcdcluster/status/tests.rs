@@ -3,7 +3,7 @@ mod ready;
 pub(in crate::kinds) mod situations;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -56,6 +56,7 @@ pub fn answer(ordinal: u32) -> Answer {
         has_saved_snapshot: Fact::Known(true),
         defragmented: Age::Fresh,
         falls_behind: false,
+        corrupt: BTreeSet::new(),
     }
 }
 

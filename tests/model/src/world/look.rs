@@ -1,7 +1,7 @@
 //! What a reconciliation reads, and what it plans.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gatehouse::kinds::etcdcluster::observation::{
@@ -162,6 +162,7 @@ impl World {
                 has_saved_snapshot: Fact::Known(self.has_saved_snapshot(data.member)),
                 defragmented: if data.was_defragmented { Age::Fresh } else { Age::PastDeadline },
                 falls_behind: false,
+                corrupt: BTreeSet::new(),
             };
             Some((*ordinal, Fact::Known(status)))
         });

@@ -27,7 +27,7 @@ pub fn with_two_down() -> World {
     world
 }
 
-fn break_down(world: &mut World, ordinal: u32) {
+pub fn break_down(world: &mut World, ordinal: u32) {
     world.pods.get_mut(&Ordinal(ordinal)).unwrap().pod.phase = PodPhase::Failing(Cause::Other);
 }
 

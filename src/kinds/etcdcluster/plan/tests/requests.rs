@@ -1,16 +1,56 @@
 //! A recovery and what comes between: other requests, pods that come late, other releases.
 
 use super::recoveries::{
-    deletes_pod, entry, phase, request, retained_and_deleted, run_to, with_two_down, written,
+    break_down, deletes_pod, entry, phase, request, retained_and_deleted, run_to, with_two_down, written,
 };
-use super::rules::planned;
+use super::rules::{V3_6, planned, status};
 use super::sequences::is_settled;
+use super::world::World;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Cause, Certificates, Desired, Fact, Keyspace, Ordinal, PodPhase, Purpose,
-    RecoveryPhase, Uid,
+    Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, Observation,
+    Ordinal, PodPhase, Purpose, RecoveryPhase, Uid,
 };
 use crate::kinds::etcdcluster::plan::Plan;
+
+#[test]
+fn a_member_whose_data_may_be_wrong_survives_only_by_its_name() {
+    let chosen = |world: &World, seen: &Observation| {
+        planned(&world.desired, seen).record.recovery.and_then(|recovery| recovery.survivor)
+    };
+    let differs = |minority: &[u32]| {
+        let minority = minority.iter().copied().map(Ordinal).collect();
+        Fact::Known(Audit::Different { revision: 9, minority })
+    };
+    // Of five, two answer.
+    let mut world = World::settled(5, V3_6);
+    for ordinal in [2, 3, 4] {
+        break_down(&mut world, ordinal);
+    }
+    world.desired.recovery = Some(request("now", None));
+    let seen = world.observe();
+    assert_eq!(chosen(&world, &seen), Some(Ordinal(0)));
+    for (audit, survivor) in [
+        (differs(&[1]), Some(Ordinal(0))),
+        (differs(&[0]), Some(Ordinal(1))),
+        (differs(&[0, 1]), None),
+        (differs(&[]), None),
+        (Fact::Known(Audit::Equal), Some(Ordinal(0))),
+    ] {
+        let seen = Observation { audit: audit.clone(), ..seen.clone() };
+        assert_eq!(chosen(&world, &seen), survivor, "{audit:?}");
+    }
+    // Any member that answers has the alarms, whomever they name.
+    let named = status(&mut world.observe(), 0).member_id;
+    for (member, survivor) in [(named, Some(Ordinal(1))), (MemberId(0), None)] {
+        let mut seen = seen.clone();
+        status(&mut seen, 1).corrupt = [member].into();
+        assert_eq!(chosen(&world, &seen), survivor, "{member:?}");
+    }
+    world.desired.recovery = Some(request("now", Some(0)));
+    let seen = Observation { audit: differs(&[0, 1]), ..seen };
+    assert_eq!(chosen(&world, &seen), Some(Ordinal(0)), "a person has chosen");
+}
 
 #[test]
 fn what_was_set_aside_is_kept_whatever_is_asked_for_meanwhile() {

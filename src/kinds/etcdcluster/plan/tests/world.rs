@@ -240,6 +240,7 @@ impl World {
                     has_saved_snapshot: Fact::Known(process.has_saved_snapshot),
                     defragmented: Age::PastDeadline,
                     falls_behind: false,
+                    corrupt: BTreeSet::new(),
                 };
                 Some((*ordinal, Fact::Known(status)))
             })

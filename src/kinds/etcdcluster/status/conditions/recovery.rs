@@ -6,7 +6,7 @@ use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
 use crate::kinds::etcdcluster::api::status::reason;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Ordinal, Purpose};
-use crate::kinds::etcdcluster::plan::{has_lost_data, is_on_its_way, may_run, survivor};
+use crate::kinds::etcdcluster::plan::{has_lost_data, is_on_its_way, may_run, survivor, suspects};
 
 impl Facts<'_> {
     pub(super) fn recovering(&self) -> String {
@@ -79,7 +79,13 @@ impl Facts<'_> {
             let named = names::member(self.name, named);
             return format!("the recovery that is asked for waits until {named} answers as a voter");
         }
+        let suspects: Vec<_> = suspects(self.seen).collect();
         match self.on_their_way().as_slice() {
+            [] if chosen.is_none() && !suspects.is_empty() => format!(
+                "the recovery that is asked for does not choose {}, since the data of members differ, or may: annotation \
+                 {about} may name the member to go on from",
+                self.names(&suspects)
+            ),
             [] => "the recovery that is asked for begins once a voter answers".to_owned(),
             waited_for => format!(
                 "the recovery that is asked for waits for {}, which may have more of the data: annotation {about} may \

@@ -39,12 +39,19 @@ fn what_becomes_of_a_request_to_recover_is_reported() {
             pod: None,
         });
     };
+    let suspect = |seen: &mut Observation| {
+        if let Some(Fact::Known(told)) = seen.statuses.get_mut(&Ordinal(0)) {
+            told.corrupt = [told.member_id].into();
+        }
+    };
     for (text, change, end) in [
         (
-            None,
-            as_it_is as fn(&mut Observation),
-            "or a recovery is asked for by annotation gatehouse.dev/recover-quorum",
+            Some("auto"),
+            suspect as fn(&mut Observation),
+            "the recovery that is asked for does not choose c-0, since the data of members differ, or may: annotation \
+             gatehouse.dev/recover-quorum may name the member to go on from",
         ),
+        (None, as_it_is, "or a recovery is asked for by annotation gatehouse.dev/recover-quorum"),
         (Some("c-2"), as_it_is, "the recovery that is asked for waits until c-2 answers as a voter"),
         (Some("auto"), acted_on, "was acted on: another text is another request"),
     ] {
