@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use gatehouse::kinds::etcdcluster::backup::database;
 use gatehouse::kinds::etcdcluster::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
@@ -222,6 +223,13 @@ pub async fn backups_that_nothing_asks_to_keep_go_and_those_of_others_stay(versi
     assert_eq!(place.succeeds(&members, id, &[]).manifest.revision, deleted);
 }
 
+/// Makes a file one that was written so long ago that no Job is at it any more.
+fn aged(path: &Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    let long_ago = file.metadata().unwrap().modified().unwrap() - Duration::from_hours(3);
+    file.set_modified(long_ago).unwrap();
+}
+
 pub async fn what_an_attempt_has_left_is_no_backup_and_goes(version: EtcdVersion) {
     let cluster = Cluster::of(version, 1).await;
     let id = cluster.status(0).await.header.cluster_id;
@@ -233,13 +241,15 @@ pub async fn what_an_attempt_has_left_is_no_backup_and_goes(version: EtcdVersion
     for name in
         [format!("{torn}.db.{UID}.part"), format!("{nameless}.db"), format!("{nameless}.json.{UID}.part")]
     {
-        fs::write(place.backups().join(name), "half").unwrap();
+        fs::write(place.backups().join(&name), "half").unwrap();
+        aged(&place.backups().join(name));
     }
     // Retention ended between a manifest and its snapshot.
     let second = place.succeeds(&members, id, &["--keep-last=9"]).manifest;
     let [snapshot, manifest] = Place::names(&first);
     let left = format!("{manifest}.{UID}.part");
     fs::rename(place.backups().join(&manifest), place.backups().join(&left)).unwrap();
+    aged(&place.backups().join(&left));
     let done = place.succeeds(&members, id, &["--keep-last=9"]);
     assert_eq!(done.removed, 0);
     let files = place.files();

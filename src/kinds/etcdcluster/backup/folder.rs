@@ -1,13 +1,14 @@
 //! The folder with the backups of a cluster.
 //!
 //! Guarantees: each step is on the disk before the next one begins, so that whatever happens in between leaves a whole
-//! backup, or files that the next attempt knows for its own leftovers: their names carry the uid of the EtcdCluster.
+//! backup, or files that a later attempt knows for leftovers of the same EtcdCluster: their names carry its uid. What an
+//! attempt may still be at is not deleted, whether or not the lock holds on other nodes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest::{Context, Digest, SHA256};
 
@@ -18,6 +19,8 @@ use super::{Error, database};
 const PART: &str = ".part";
 /// The file that is locked.
 const LOCK: &str = "gatehouse.lock";
+/// How long after the last write to a file no attempt is at it any more: a Job ends after an hour.
+const ABANDONED: Duration = Duration::from_hours(2);
 /// Between two attempts to lock it.
 const POLL: Duration = Duration::from_millis(500);
 /// A backup holds all that etcd knows: it is for the owner and the group of the volume.
@@ -34,8 +37,8 @@ const STEP: usize = 1 << 20;
 pub struct Folder {
     path: PathBuf,
     uid: String,
-    /// No other backup runs here while it is held; none where the file system knows no locks.
-    lock: Option<File>,
+    /// While it is held no other backup runs here: on this node, and on others where the file system tells them.
+    lock: File,
 }
 
 impl Folder {
@@ -44,13 +47,12 @@ impl Folder {
     pub async fn open(path: &Path, uid: &str) -> Result<Self, Error> {
         let made = DirBuilder::new().recursive(true).mode(FOLDER).create(path);
         made.map_err(Error::file("create", path))?;
-        let mut folder = Self { path: path.to_owned(), uid: uid.to_owned(), lock: None };
         let at = path.join(LOCK);
         let options = OpenOptions::new().create(true).write(true).truncate(false).mode(FILE).open(&at);
-        let file = options.map_err(Error::file("open", &at))?;
+        let lock = options.map_err(Error::file("open", &at))?;
         let mut is_told = false;
         loop {
-            match file.try_lock() {
+            match lock.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
                     if !std::mem::replace(&mut is_told, true) {
@@ -60,23 +62,19 @@ impl Folder {
                 }
                 Err(TryLockError::Error(error)) => {
                     tracing::warn!(folder = %path.display(), %error, "it is used without a lock");
-                    return Ok(folder);
+                    break;
                 }
             }
         }
-        folder.lock = Some(file);
-        Ok(folder)
+        Ok(Self { path: path.to_owned(), uid: uid.to_owned(), lock })
     }
 
-    /// Deletes what earlier attempts of the same EtcdCluster have left. Without a lock nothing is: it may be what
-    /// another one is at.
+    /// Deletes what earlier attempts of the same EtcdCluster have left, once none can be at it any more.
     pub fn tidy(&self) -> Result<(), Error> {
-        if self.lock.is_none() {
-            return Ok(());
-        }
+        let now = self.now()?;
         let (data, manifest) = (self.part(SNAPSHOT), self.part(MANIFEST));
         let files = self.files()?;
-        for name in &files {
+        for name in files.iter().filter(|name| self.is_abandoned(name, now)) {
             if let Some(stem) = name.strip_suffix(&manifest) {
                 // What it describes is no backup: its manifest never came to its place, or was about to leave it.
                 if !files.contains(&format!("{stem}{MANIFEST}")) {
@@ -89,6 +87,18 @@ impl Folder {
             self.delete(name)?;
         }
         self.settle()
+    }
+
+    /// The time by the clock that files here have theirs from, which is that of another host where one serves them. It
+    /// takes no room, of which there may be none before something is deleted.
+    fn now(&self) -> Result<SystemTime, Error> {
+        let time = self.lock.set_len(0).and_then(|()| self.lock.metadata()?.modified());
+        time.map_err(Error::file("write", &self.path.join(LOCK)))
+    }
+
+    fn is_abandoned(&self, name: &str, now: SystemTime) -> bool {
+        let written = fs::metadata(self.path.join(name)).and_then(|file| file.modified());
+        written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
     }
 
     /// A file for a snapshot that is to be called after `stem`.
@@ -267,6 +277,27 @@ fn read_back(path: &Path) -> io::Result<(Digest, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The lock may be one of this node alone, and another Job be at work on another one.
+    #[tokio::test]
+    async fn what_may_still_be_written_stays_and_what_was_left_for_long_goes() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path(), "u-1").await.unwrap();
+        let write = |name: &str, age: Duration| {
+            let file = File::create(place.path().join(name)).unwrap();
+            file.set_modified(file.metadata().unwrap().modified().unwrap() - age).unwrap();
+        };
+        let names = ["a.db.u-1.part", "b.db", "b.json.u-1.part"];
+        for (age, stays) in [(Duration::from_secs(7100), true), (Duration::from_secs(7300), false)] {
+            names.iter().for_each(|name| write(name, age));
+            folder.tidy().unwrap();
+            let files = folder.files().unwrap();
+            assert!(names.iter().all(|name| files.iter().any(|file| file == name) == stays), "{files:?}");
+        }
+        write("c.db.u-2.part", Duration::from_secs(7300));
+        folder.tidy().unwrap();
+        assert!(place.path().join("c.db.u-2.part").exists(), "it is another EtcdCluster's");
+    }
 
     #[tokio::test]
     async fn what_came_whole_and_is_no_database_is_not_verified_and_goes() {

@@ -3,14 +3,15 @@
 //! ```text
 //!   <time>-r<revision>.db      the snapshot, as `etcdutl snapshot restore` takes it
 //!   <time>-r<revision>.json    its manifest, the last thing that is written: without it there is no backup
-//!   ….<uid>.part               what an attempt has not finished; the next one deletes it
+//!   ….<uid>.part               what an attempt has not finished; one that comes two hours later deletes it
 //!   gatehouse.lock             held while a backup is taken
 //! ```
 //!
 //! Guarantees: a backup that has a manifest is whole, was read back from the folder, is a database of sound structure up to
 //! its revision, and is on the disk; of what is there nothing is written over, and nothing is deleted but backups and
 //! leftovers of the same EtcdCluster. The last backup is never deleted, and none before another one has been verified.
-//! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
+//! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without, and no
+//! lock is believed to hold on other nodes.
 //! Never: takes a backup of another etcd cluster than the one that is meant, or while an alarm says that the data of
 //! members differ; asks Kubernetes for anything.
 
