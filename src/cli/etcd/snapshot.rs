@@ -13,7 +13,7 @@ use super::super::duration;
 use super::super::ending::{FAILED, Failure, OK, USAGE};
 use super::super::output;
 use super::pod::leave_message;
-use crate::kinds::etcdcluster::backup::decision::{Retention, is_of_schedule};
+use crate::kinds::etcdcluster::backup::decision::{Clock, Retention, is_of_schedule};
 use crate::kinds::etcdcluster::backup::manifest::{Owner, Report};
 use crate::kinds::etcdcluster::backup::{self, Request, take};
 use crate::kinds::etcdcluster::etcd::Tls;
@@ -49,7 +49,7 @@ pub struct Options {
     /// Identity of the etcd cluster, in hexadecimal. No backup is taken of another one.
     #[arg(long, value_name = "ID", value_parser = identity)]
     cluster_id: u64,
-    /// Name of the Job that this runs in, which tells whether the schedule asked for it. Absent: it did.
+    /// Name of the Job that this runs in, which tells whether the schedule asked for it, and when. Absent: it did, now.
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
     /// How many verified backups of the schedule are kept, at least, and as many of the others. Without this and
@@ -86,6 +86,7 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
         Ok(tls) => tls,
         Err(message) => return Ok((Report::Failed { message }, USAGE)),
     };
+    let (job, cron_job, now) = (options.job.as_deref(), names::backup(&options.name), clock::now());
     let request = Request {
         endpoints: options.endpoints.clone(),
         tls,
@@ -100,10 +101,8 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
             keep_last: options.keep_last.and_then(|count| usize::try_from(count).ok()),
             max_age: options.max_age,
         },
-        on_demand: options
-            .job
-            .as_ref()
-            .is_some_and(|job| !is_of_schedule(job, &names::backup(&options.name), clock::now())),
+        on_demand: job.is_some_and(|job| !is_of_schedule(job, &cron_job, now)),
+        clock: Clock::of(job, &cron_job, now),
     };
     tokio::select! {
         taken = take(&request) => Ok(match taken {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -41,15 +42,59 @@ pub fn order(answers: &[Status]) -> Vec<usize> {
 /// How far the time in the name of a Job that runs may be from now: it may have waited, or be tried again.
 const SCHEDULED: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Whether the CronJob of that name made a Job of that name, which runs `now`, for its schedule: its controller appends
-/// the minutes since 1970 (kubernetes, `pkg/controller/cronjob`, `getJobName`). A date or seconds that a person appends
-/// are of other times.
+/// How long after it was due a Job may run: it may start an hour late, and takes an hour at most. Besides, clocks differ.
+const LATEST: SignedDuration = SignedDuration::from_hours(3);
+
+/// How much earlier than it was due a Job may seem to run, for clocks differ.
+const EARLIEST: SignedDuration = SignedDuration::from_mins(5);
+
+/// Minutes since 1970 of the years 2020 to 2100. A date or seconds that a person appends to a name are other numbers.
+const MINUTES: RangeInclusive<i64> = 26_297_280..=68_374_080;
+
+/// Backups that a run leaves beside its own, the last ones, whatever their age, where nothing confirms its clock.
+const LEAST: usize = 3;
+
+/// When a Job of that name was due by the schedule of the CronJob of that name, whose controller appends the minutes since
+/// 1970, by its own clock (kubernetes, `pkg/controller/cronjob`, `getJobName`); none where the schedule did not make it.
+fn due(job: &str, cron_job: &str) -> Option<Timestamp> {
+    let minutes = job.strip_prefix(cron_job)?.strip_prefix('-')?.parse::<i64>().ok()?;
+    let minutes = MINUTES.contains(&minutes).then_some(minutes)?;
+    Timestamp::from_second(minutes.checked_mul(60)?).ok()
+}
+
+/// Whether the CronJob of that name made a Job of that name, which runs `now`, for its schedule.
 #[must_use]
 pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
-    let number = job.strip_prefix(cron_job).and_then(|rest| rest.strip_prefix('-'));
-    let minutes = number.and_then(|text| text.parse::<i64>().ok());
-    let time = minutes.and_then(|minutes| Timestamp::from_second(minutes.checked_mul(60)?).ok());
-    time.is_some_and(|time| now.duration_since(time).abs() <= SCHEDULED)
+    due(job, cron_job).is_some_and(|due| now.duration_since(due).abs() <= SCHEDULED)
+}
+
+/// What is known of the clock of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The schedule's Job was due at about the time that it shows; or a person runs this, and no Job.
+    Confirmed,
+    /// A Job that the schedule did not make runs: nothing tells whether it is right.
+    Unconfirmed,
+    /// The schedule's Job was due at another time: by it nothing is too old.
+    Wrong {
+        /// When.
+        due: Timestamp,
+    },
+}
+
+impl Clock {
+    /// What the name of the Job that runs says of a clock that shows `now`.
+    #[must_use]
+    pub fn of(job: Option<&str>, cron_job: &str, now: Timestamp) -> Self {
+        let Some(job) = job else { return Self::Confirmed };
+        match due(job, cron_job) {
+            None => Self::Unconfirmed,
+            Some(due) => {
+                let late = now.duration_since(due);
+                if late >= -EARLIEST && late <= LATEST { Self::Confirmed } else { Self::Wrong { due } }
+            }
+        }
+    }
 }
 
 /// Whether the data of any member may be wrong, by the alarms that are armed. An alarm names each member whose data
@@ -59,21 +104,28 @@ pub fn are_suspect(alarms: &[Alarm]) -> bool {
     alarms.iter().any(|alarm| alarm.kind() == AlarmKind::Corrupt)
 }
 
+/// The number of the next backup.
+#[must_use]
+pub fn next_number(backups: &[Manifest]) -> u64 {
+    backups.iter().map(|one| one.number).max().unwrap_or(0).saturating_add(1)
+}
+
 /// The backups that nothing asks to keep, oldest first. `newest` is the one that was just verified.
 ///
-/// They are in the order of their times. By revision the newest could be the first to go: after a recovery from a lost
-/// quorum revisions go on from an earlier one.
+/// They are in the order in which they were taken, whatever the clocks of nodes showed then; those of earlier releases,
+/// which have no numbers, in the order of their times. By revision the newest could be the first to go: after a recovery
+/// from a lost quorum revisions go on from an earlier one.
 #[must_use]
 pub fn superseded<'a>(
     backups: &'a [Manifest],
     newest: &Manifest,
     retention: Retention,
-    now: Timestamp,
+    (now, clock): (Timestamp, Clock),
 ) -> Vec<&'a Manifest> {
     let mut others: Vec<_> = backups.iter().filter(|one| one.name != newest.name).collect();
-    others.sort_by_key(|one| (Reverse(one.time), Reverse(one.revision)));
+    others.sort_by_key(|one| Reverse((one.number, one.time, one.revision)));
     let Retention { keep_last, max_age } = retention;
-    if keep_last.is_none() && max_age.is_none() {
+    if (keep_last.is_none() && max_age.is_none()) || matches!(clock, Clock::Wrong { .. }) {
         return Vec::new();
     }
     let counted = |on_demand: bool| {
@@ -81,12 +133,26 @@ pub fn superseded<'a>(
         let of_kind = others.iter().filter(move |one| one.on_demand == on_demand);
         of_kind.take(keep_last.unwrap_or(0).saturating_sub(with_newest)).map(|one| &one.name)
     };
-    let counted: BTreeSet<_> = counted(true).chain(counted(false)).collect();
-    let is_young = |one: &Manifest| {
-        let age = Duration::try_from(now.duration_since(one.time)).unwrap_or_default();
+    let least = if max_age.is_some() && clock == Clock::Unconfirmed { LEAST } else { 0 };
+    let last = others.iter().take(least).map(|one| &one.name);
+    let counted: BTreeSet<_> = counted(true).chain(counted(false)).chain(last).collect();
+    let mut before = None;
+    let mut is_young = |one: &Manifest| {
+        let taken = taken_since(one, &mut before, now);
+        let age = Duration::try_from(now.duration_since(taken)).unwrap_or_default();
         max_age.is_some_and(|longest| age <= longest)
     };
-    others.into_iter().rev().filter(|one| !counted.contains(&one.name) && !is_young(one)).collect()
+    let superseded = others.into_iter().rev().filter(|one| !is_young(one) && !counted.contains(&one.name));
+    superseded.collect()
+}
+
+/// Since when there is a backup, at the earliest: not since before the one `before` it, which stands for it where its own
+/// time is still to come, by a clock that was ahead.
+fn taken_since(one: &Manifest, before: &mut Option<Timestamp>, now: Timestamp) -> Timestamp {
+    if one.time <= now {
+        *before = Some(before.map_or(one.time, |before| before.max(one.time)));
+    }
+    before.unwrap_or(now)
 }
 
 #[cfg(test)]
@@ -135,6 +201,7 @@ mod tests {
             sha256: String::new(),
             size: 0,
             on_demand: false,
+            number: 0,
         }
     }
 
@@ -143,6 +210,7 @@ mod tests {
         let backups: Vec<_> = (1..=10).map(|at| hour(at, at)).collect();
         let max_age = hours.map(|hours| Duration::from_secs(hours * 3600));
         let now = Timestamp::from_second(10 * 3600).unwrap();
+        let now = (now, Clock::Confirmed);
         let gone = superseded(&backups, &hour(10, 10), Retention { keep_last, max_age }, now);
         gone.into_iter().map(|one| one.revision).collect()
     }
@@ -163,6 +231,7 @@ mod tests {
         let backups = [hour(1, 1)];
         let retention = Retention { keep_last: None, max_age: Some(Duration::from_secs(1)) };
         let late = Timestamp::from_second(1_000_000).unwrap();
+        let late = (late, Clock::Confirmed);
         assert_eq!(superseded(&backups, &hour(1, 1), retention, late), [] as [&Manifest; 0]);
     }
 
@@ -174,11 +243,75 @@ mod tests {
         let now = Timestamp::from_second(10 * 3600).unwrap();
         let gone = |newest: &Manifest| -> Vec<i64> {
             let retention = Retention { keep_last: Some(3), max_age: None };
-            superseded(&backups, newest, retention, now).into_iter().map(|one| one.revision).collect()
+            superseded(&backups, newest, retention, (now, Clock::Unconfirmed))
+                .into_iter()
+                .map(|one| one.revision)
+                .collect()
         };
         assert_eq!(gone(&asked(9)), [4, 5, 6]);
         assert_eq!(gone(&asked(10)), [4, 5, 6, 7], "it is one of three itself");
         assert_eq!(gone(&hour(10, 10)), [1, 4, 5, 6]);
+    }
+
+    /// Five backups, of each hour from the tenth on, but for what else is said of the hours; the last one is the newest.
+    /// Numbers of those that go by the clock that shows an hour.
+    fn gone_of_five(hours: [i64; 5], retention: Retention, (now, clock): (i64, Clock)) -> Vec<u64> {
+        let numbered = |(number, at)| Manifest { number, ..hour(at, 1) };
+        let backups: Vec<_> = (1..).zip(hours).map(numbered).collect();
+        let now = (Timestamp::from_second(now * 3600).unwrap(), clock);
+        let gone = superseded(&backups, &backups[4], retention, now);
+        gone.into_iter().map(|one| one.number).collect()
+    }
+
+    #[test]
+    fn backups_go_in_the_order_in_which_they_were_taken_whatever_clocks_showed() {
+        let two = Retention { keep_last: Some(2), max_age: None };
+        for hours in [[10, 11, 12, 13, 14], [10, 11, 12, 1, 14], [10, 9999, 12, 13, 14], [10, 11, 12, 13, 1]]
+        {
+            assert_eq!(gone_of_five(hours, two, (14, Clock::Confirmed)), [1, 2, 3], "{hours:?}");
+        }
+        assert_eq!(next_number(&[hour(3, 3)]), 1);
+        assert_eq!(next_number(&[Manifest { number: 7, ..hour(3, 3) }, hour(4, 4)]), 8);
+    }
+
+    #[test]
+    fn a_backup_whose_clock_was_behind_or_ahead_is_as_old_as_its_place_says() {
+        let three_hours = Retention { keep_last: None, max_age: Some(Duration::from_secs(3 * 3600)) };
+        let gone = |hours| gone_of_five(hours, three_hours, (14, Clock::Confirmed));
+        assert_eq!(gone([10, 11, 12, 13, 14]), [1]);
+        assert_eq!(gone([10, 11, 12, 1, 14]), [1]);
+        assert_eq!(gone([9, 9999, 12, 13, 14]), [1, 2]);
+        assert_eq!(gone([9999, 11, 12, 13, 14]), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn by_a_clock_that_nothing_confirms_not_all_others_are_too_old_and_by_a_wrong_one_none_is() {
+        let hours = [10, 11, 12, 13, 9999];
+        let by_age = Retention { keep_last: None, max_age: Some(Duration::from_secs(3 * 3600)) };
+        assert_eq!(gone_of_five(hours, by_age, (9999, Clock::Unconfirmed)), [1]);
+        let wrong = Clock::Wrong { due: Timestamp::from_second(14 * 3600).unwrap() };
+        let both = Retention { keep_last: Some(1), ..by_age };
+        assert_eq!(gone_of_five(hours, both, (9999, wrong)), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn a_clock_is_held_against_the_time_at_which_the_job_was_due() {
+        let due: Timestamp = "2026-07-20T09:00:00Z".parse().unwrap();
+        let job = format!("shop-backup-{}", due.as_second() / 60);
+        let of = |job: Option<&str>, now: &str| Clock::of(job, "shop-backup", now.parse().unwrap());
+        for now in ["2026-07-20T08:56:00Z", "2026-07-20T09:00:30Z", "2026-07-20T11:59:00Z"] {
+            assert_eq!(of(Some(&job), now), Clock::Confirmed, "{now}");
+        }
+        for now in
+            ["2026-07-20T08:54:00Z", "2026-07-20T12:01:00Z", "2027-07-20T09:00:00Z", "1970-01-01T00:00:00Z"]
+        {
+            assert_eq!(of(Some(&job), now), Clock::Wrong { due }, "{now}");
+        }
+        for job in ["shop-backup-now", "shop-backup-3-7-3", "shop-backup-20260720", "shop-backup-1784540000"]
+        {
+            assert_eq!(of(Some(job), "2026-07-20T09:00:00Z"), Clock::Unconfirmed, "{job}");
+        }
+        assert_eq!(of(None, "1970-01-01T00:00:00Z"), Clock::Confirmed, "no Job runs it");
     }
 
     #[test]
@@ -203,7 +336,8 @@ mod tests {
     fn after_a_recovery_the_new_backups_stay_although_their_revisions_are_lower() {
         let backups = [hour(1, 900), hour(2, 1000), hour(3, 500), hour(4, 510)];
         let retention = Retention { keep_last: Some(2), max_age: None };
-        let gone = superseded(&backups, &hour(4, 510), retention, Timestamp::from_second(9 * 3600).unwrap());
+        let now = (Timestamp::from_second(9 * 3600).unwrap(), Clock::Confirmed);
+        let gone = superseded(&backups, &hour(4, 510), retention, now);
         assert_eq!(gone.into_iter().map(|one| one.revision).collect::<Vec<_>>(), [900, 1000]);
     }
 }

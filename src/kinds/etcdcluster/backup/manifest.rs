@@ -49,6 +49,9 @@ pub struct Manifest {
     pub sha256: String,
     /// Size of the file in bytes.
     pub size: u64,
+    /// Which backup of its folder it is, in the order in which they were taken; 0: an earlier release took it.
+    #[serde(default)]
+    pub number: u64,
     /// Whether something else than the schedule asked for it: a person, or an upgrade.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_demand: bool,
@@ -135,6 +138,7 @@ mod tests {
             revision: 7,
             sha256: "00".repeat(32),
             size: 20512,
+            number: 3,
             on_demand: false,
         };
         Success { manifest, removed: 2, not_removed: None }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use futures::future::join_all;
 
 use super::Error;
-use super::decision::{Retention, are_suspect, order, superseded};
+use super::decision::{Clock, Retention, are_suspect, next_number, order, superseded};
 use super::folder::{Folder, Writer, Written};
 use super::manifest::{Manifest, Owner, SNAPSHOT, Success, stem};
 use crate::kinds::etcdcluster::etcd::{Client, Limits, SnapshotError, Status, Tls};
@@ -29,6 +29,8 @@ pub struct Request {
     pub retention: Retention,
     /// Whether something else than the schedule asks for it.
     pub on_demand: bool,
+    /// What is known of the clock.
+    pub clock: Clock,
 }
 
 /// A member that answered.
@@ -45,10 +47,11 @@ pub async fn take(request: &Request) -> Result<Success, Error> {
     let members = candidates(request).await?;
     let folder = Folder::open(&request.folder, &request.owner.uid).await?;
     folder.tidy()?;
+    let number = next_number(&folder.backups()?);
     let mut last = None;
     for member in members {
-        match of(member, request, &folder).await {
-            Ok(manifest) => return Ok(retained(&folder, manifest, request.retention)),
+        match of(member, request, number, &folder).await {
+            Ok(manifest) => return Ok(retained(&folder, manifest, request)),
             // The next one may do better. What is wrong with the folder or the data is so for all of them.
             Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Unsound(_))) => {
                 tracing::warn!(error = chain(&error), "no backup of this member");
@@ -93,7 +96,7 @@ async fn candidates(request: &Request) -> Result<Vec<Asked>, Error> {
 }
 
 /// A verified backup of a member.
-async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifest, Error> {
+async fn of(member: Asked, request: &Request, number: u64, folder: &Folder) -> Result<Manifest, Error> {
     let Asked { client, status } = member;
     check_alarms(&client).await?;
     let time = clock::now();
@@ -121,6 +124,7 @@ async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifes
         revision,
         sha256: hexadecimal(&written),
         size: written.size,
+        number,
         on_demand: request.on_demand,
     };
     folder.finish(&written, &stem, &manifest)?;
@@ -144,16 +148,22 @@ async fn fetched(client: &Client, writer: &mut Writer) -> Result<(), Error> {
 }
 
 /// Deletes what nothing asks to keep. The new backup stands whether or not that can be done.
-fn retained(folder: &Folder, manifest: Manifest, retention: Retention) -> Success {
-    let mut removed = 0;
+fn retained(folder: &Folder, manifest: Manifest, request: &Request) -> Success {
+    let (mut removed, now) = (0, clock::now());
     let done = folder.backups().and_then(|backups| {
-        for backup in superseded(&backups, &manifest, retention, clock::now()) {
+        for backup in superseded(&backups, &manifest, request.retention, (now, request.clock)) {
             folder.remove(backup)?;
             removed += 1;
         }
         Ok(())
     });
-    let not_removed = done.err().map(|error| chain(&error));
+    let not_removed = match request.clock {
+        Clock::Wrong { due } => Some(format!(
+            "the clock of the node shows {}, and the Job was due at {due}: no backup is deleted by it",
+            now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        )),
+        Clock::Confirmed | Clock::Unconfirmed => done.err().map(|error| chain(&error)),
+    };
     Success { manifest, removed, not_removed }
 }
 

@@ -63,6 +63,7 @@ fn success(revision: i64) -> String {
         revision,
         sha256: "ab".into(),
         size: 512,
+        number: 3,
         on_demand: false,
     };
     Report::Succeeded(Box::new(Success { manifest, removed: 0, not_removed: None })).line()
