@@ -71,6 +71,8 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (report, code) = runtime.block_on(taken(options))?;
+    // A thread may still try to write to where nothing can be written.
+    runtime.shutdown_background();
     let line = report.line();
     leave_message(&options.termination_log, &line);
     output::print(&format!("{line}\n"))?;

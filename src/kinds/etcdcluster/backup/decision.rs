@@ -10,6 +10,19 @@ use jiff::{SignedDuration, Timestamp};
 use super::manifest::Manifest;
 use crate::kinds::etcdcluster::etcd::{Alarm, AlarmKind, Status};
 
+/// Bytes a second that have to come of a snapshot, on the whole. While it comes, the member's database can use none of the
+/// pages again that become free, and grows.
+const SLOWEST: u64 = 8 << 20;
+
+/// How long a snapshot may take besides, whatever its size.
+const BESIDES: Duration = Duration::from_mins(1);
+
+/// How long the snapshot of a database of so many bytes may take to come, and to be written.
+#[must_use]
+pub fn longest(size: i64) -> Duration {
+    BESIDES + Duration::from_secs(u64::try_from(size).unwrap_or(0) / SLOWEST)
+}
+
 /// Entries of the log by which a member may be behind the furthest and still be as good: each is asked at another
 /// moment.
 const LAG: u64 = 100;
@@ -177,6 +190,12 @@ mod tests {
         let learner = Status { is_learner: true, ..member(1, 2, 1000) };
         assert_eq!(order(&[learner, member(2, 2, 10), member(3, 0, 2000)]), [1]);
         assert_eq!(order(&[]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_snapshot_may_take_longer_the_larger_it_is() {
+        assert_eq!([0, -1, 1 << 20].map(longest), [Duration::from_mins(1); 3]);
+        assert_eq!(longest(8 << 30), Duration::from_secs(60 + 1024));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 
 use super::manifest::{MANIFEST, Manifest, SNAPSHOT};
 use super::{Error, database};
+use crate::runtime::blocking;
 
 /// How the name of an unfinished file ends.
 const PART: &str = ".part";
@@ -115,6 +116,14 @@ impl Folder {
         Ok(Writer { file, path, hash: Context::new(&SHA256), size: 0 })
     }
 
+    /// Gives up what was written of that snapshot.
+    pub async fn discard(&self, stem: &str) {
+        let path = self.path.join(format!("{stem}{}", self.part(SNAPSHOT)));
+        if blocking(move || give_up(&path)).await.is_err() {
+            tracing::warn!(snapshot = stem, "left to a later attempt");
+        }
+    }
+
     /// Gives a verified snapshot its name, and then its manifest.
     pub fn finish(&self, part: &Written, stem: &str, manifest: &Manifest) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(manifest).map_err(Error::Manifest)?;
@@ -212,24 +221,12 @@ pub struct Written {
     pub size: u64,
 }
 
-impl Written {
-    /// Gives up what was written.
-    pub fn discard(self) {
-        give_up(&self.path);
-    }
-}
-
 impl Writer {
     /// Adds a piece.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), Error> {
         self.hash.update(piece);
         self.size += piece.len() as u64;
         self.file.write_all(piece).map_err(Error::file("write", &self.path))
-    }
-
-    /// Gives up what was written.
-    pub fn discard(self) {
-        give_up(&self.path);
     }
 
     /// Has it on the disk, reads it back, and looks whether it is a database that reaches `revision`.
@@ -257,7 +254,7 @@ impl Writer {
 /// Deletes what came to nothing.
 fn give_up(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
-        tracing::warn!(file = %path.display(), %error, "left to the next attempt");
+        tracing::warn!(file = %path.display(), %error, "left to a later attempt");
     }
 }
 

@@ -23,6 +23,7 @@ mod take;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use take::{Request, take};
 
@@ -58,6 +59,21 @@ pub enum Error {
         "alarm CORRUPT is armed, so the data of members may differ: no backup is taken until it is disarmed"
     )]
     Corrupt,
+    /// The folder takes a snapshot too slowly, or not at all.
+    #[error(
+        "the snapshot of {endpoint} was not written within {} s: the destination has to take 8 MiB a second, since the \
+         member's database grows while a snapshot is taken",
+        limit.as_secs()
+    )]
+    Slow {
+        /// The member's URL.
+        endpoint: String,
+        /// How long it might take.
+        limit: Duration,
+    },
+    /// The thread that writes ended early.
+    #[error("writing the snapshot broke off")]
+    BrokeOff,
     /// No member gave a whole snapshot.
     #[error("no whole snapshot came")]
     Snapshot(#[source] SnapshotError),

@@ -1,16 +1,21 @@
 //! Taking a backup: which member is asked, and what is done with what it sends.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use futures::future::join_all;
+use tokio::time::timeout;
 
 use super::Error;
-use super::decision::{Clock, Retention, are_suspect, next_number, order, superseded};
+use super::decision::{Clock, Retention, are_suspect, longest, next_number, order, superseded};
 use super::folder::{Folder, Writer, Written};
 use super::manifest::{Manifest, Owner, SNAPSHOT, Success, stem};
 use crate::kinds::etcdcluster::etcd::{Client, Limits, SnapshotError, Status, Tls};
-use crate::runtime::clock;
 use crate::runtime::supervisor::chain;
+use crate::runtime::{blocking, clock};
+
+/// How long a folder that was too slow may take to delete what it has taken.
+const DISCARD: Duration = Duration::from_secs(10);
 
 /// A backup that is wanted.
 #[derive(Debug)]
@@ -101,17 +106,22 @@ async fn of(member: Asked, request: &Request, number: u64, folder: &Folder) -> R
     check_alarms(&client).await?;
     let time = clock::now();
     let (stem, revision) = (stem(time, status.header.revision), status.header.revision);
-    let mut writer = folder.begin(&stem)?;
-    let written = match fetched(&client, &mut writer).await {
-        Ok(()) => writer.verified(u64::try_from(revision).unwrap_or(0))?,
-        Err(error) => {
-            writer.discard();
+    let (writer, limit) = (folder.begin(&stem)?, longest(status.db_size));
+    let written = match timeout(limit, fetched(&client, writer)).await {
+        Ok(Ok(writer)) => writer.verified(u64::try_from(revision).unwrap_or(0))?,
+        Ok(Err(error)) => {
+            folder.discard(&stem).await;
             return Err(error);
+        }
+        Err(_) => {
+            // The member is free again. The folder may take nothing at all, and is not waited for.
+            let _is_gone = timeout(DISCARD, folder.discard(&stem)).await;
+            return Err(Error::Slow { endpoint: client.endpoint().to_owned(), limit });
         }
     };
     // An alarm may have been raised while it came.
     if let Err(error) = check_alarms(&client).await {
-        written.discard();
+        folder.discard(&stem).await;
         return Err(error);
     }
     let manifest = Manifest {
@@ -137,14 +147,16 @@ async fn check_alarms(client: &Client) -> Result<(), Error> {
     if are_suspect(&alarms) { Err(Error::Corrupt) } else { Ok(()) }
 }
 
-/// Writes what the member sends, up to its end: the whole, and with the hash that the member has put behind it.
-async fn fetched(client: &Client, writer: &mut Writer) -> Result<(), Error> {
+/// Writes what the member sends, up to its end: the whole, and with the hash that the member has put behind it. Another
+/// thread writes, so that a folder that takes nothing does not keep the member from being let go.
+async fn fetched(client: &Client, mut writer: Writer) -> Result<Writer, Error> {
     let snapshot = client.snapshot().await;
     let mut snapshot = snapshot.map_err(|error| Error::Snapshot(SnapshotError::Call(error)))?;
     while let Some(piece) = snapshot.piece().await.map_err(Error::Snapshot)? {
-        writer.write(&piece)?;
+        let written = blocking(move || writer.write(&piece).map(|()| writer)).await;
+        writer = written.map_err(|_| Error::BrokeOff)??;
     }
-    Ok(())
+    Ok(writer)
 }
 
 /// Deletes what nothing asks to keep. The new backup stands whether or not that can be done.
