@@ -65,6 +65,9 @@ pub struct Desired {
     pub template: Template,
     /// Size of a volume in bytes.
     pub volume_size: u64,
+    /// Bytes that a database may grow to, where the spec says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
     /// Whether data lie in memory and end with their pod.
     pub is_in_memory: bool,
     /// Whether volumes go when the object is deleted.

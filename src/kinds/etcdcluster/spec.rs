@@ -244,6 +244,7 @@ impl Spec {
             replicas: self.replicas,
             template: Template { version: self.version, revision: self.revision(trust) },
             volume_size: if self.storage.is_sized { asked } else { 0 },
+            quota: self.options.quota_backend_bytes.as_ref().and_then(|quota| quota.bytes().ok()),
             is_in_memory: self.storage.is_in_memory,
             deletes_volumes: self.storage.is_deleted,
             authenticates: self.authenticates,

@@ -415,6 +415,7 @@ fn desired(replicas: u32, version: Version) -> Desired {
         replicas,
         template: Template { version, revision: 1 },
         volume_size: 1 << 30,
+        quota: None,
         is_in_memory: false,
         deletes_volumes: false,
         authenticates: false,

@@ -59,7 +59,7 @@ impl Plan {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let may_begin = match self.summary.blocked {
-            None => self.record.operation.is_none(),
+            None | Some(BlockedReason::SmallerThanQuota(_)) => self.record.operation.is_none(),
             // What is under way waits for this very answer.
             Some(BlockedReason::Different | BlockedReason::Corrupt | BlockedReason::Uncompared) => true,
             Some(_) => false,

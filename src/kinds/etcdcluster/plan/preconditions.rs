@@ -43,6 +43,8 @@ pub enum BlockedReason {
     Different,
     /// All is well, and the members' data are compared before pods are restarted.
     Uncompared,
+    /// All is well, and the volume of a member is smaller than the quota that it would be restarted with.
+    SmallerThanQuota(Ordinal),
 }
 
 /// Whether a change may begin. An alarm about space does not close the gate: a larger quota is such a change.

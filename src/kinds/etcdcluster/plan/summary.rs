@@ -111,7 +111,9 @@ pub fn of(cluster: &ClusterState, decision: &Decision) -> Summary {
         replicas: cluster.membership().map(|membership| membership.members.len()),
         ready_replicas: members.iter().filter(|member| member.is_healthy).count(),
         members,
-        blocked: preconditions::blocked(cluster).or_else(|| upgrade::uncompared(cluster)),
+        blocked: preconditions::blocked(cluster)
+            .or_else(|| upgrade::lacks_room(cluster))
+            .or_else(|| upgrade::uncompared(cluster)),
         step: upgrade::step(cluster),
     }
 }

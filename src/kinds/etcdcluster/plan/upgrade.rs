@@ -3,7 +3,7 @@
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
 //! the gate before each that is ready; the members' data are compared before the first; a pod in which etcd may run is
 //! deleted only where the others serve, whether or not it answers; a pod's entry is made for its new template before it
-//! is deleted. A pod that does
+//! is deleted; no member gets a quota that its volume has no room for. A pod that does
 //! not come up keeps the gate closed, and so is the only one that is affected; the old template repairs it. Data in
 //! memory end with their pod: it is recreated only where the other voters are a majority of all.
 
@@ -19,7 +19,8 @@ use super::preconditions::BlockedReason;
 use super::{hold, housekeeping, preconditions, replace};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template, Version,
+    ConfigEntry, GrowthHindrance, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template,
+    Version, Volume,
 };
 
 /// What pods ought to be made from, as far as the rules of versions allow.
@@ -76,6 +77,9 @@ fn prepare(cluster: &ClusterState, preparation: Preparation) -> Option<Decision>
 fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     let kind = kind(cluster, target);
     let operation = |phase| (kind.0, kind.1, phase);
+    if lacks_room(cluster).is_some() {
+        return None;
+    }
     let set = cluster.stateful_set()?;
     if set.template != target {
         if cluster.seen.refusals.template == Some(target) {
@@ -129,8 +133,29 @@ pub fn apply_again(cluster: &ClusterState) -> Option<Action> {
         && !hold::is_name_taken(cluster.seen)
         && !hold::is_mismatched(cluster.seen)
         && !recovery.is_some_and(|recovery| recovery.phase.is_active())
+        && lacks_room(cluster).is_none()
         && may_move(cluster, target);
     may_move.then(|| cluster.apply_stateful_set(set.replicas, target)).flatten()
+}
+
+/// The first member whose volume is smaller than the quota that it would be restarted with: its database would fill the
+/// volume before the quota stops it, and etcd would end. Not where a pod does not come to serve as it is, which another
+/// template may repair, nor where the file system grows by the restart itself.
+pub fn lacks_room(cluster: &ClusterState) -> Option<BlockedReason> {
+    let (quota, target) = (cluster.desired.quota?, target(cluster)?);
+    let outdated = outdated(cluster, target);
+    let comes = cluster.stateful_set().is_some_and(|set| set.template != target);
+    let is_repair = outdated.iter().any(|(ordinal, pod)| is_stuck(cluster, *ordinal, pod));
+    if is_repair || !comes && outdated.is_empty() {
+        return None;
+    }
+    let is_small = |volume: &Volume| {
+        let grows = volume.hindrance == Some(GrowthHindrance::FileSystem) && volume.size >= quota;
+        volume.capacity.is_some_and(|capacity| capacity < quota) && !grows
+    };
+    let mut raised = cluster.seen.answers().filter(|(_, status)| status.quota < quota);
+    let small = raised.find(|(ordinal, _)| cluster.seen.volume(*ordinal).is_known_and(|one| is_small(one)));
+    small.map(|(ordinal, _)| BlockedReason::SmallerThanQuota(ordinal))
 }
 
 /// Whether the members' data have to be compared before the first pod is restarted. A member that starts compares its own

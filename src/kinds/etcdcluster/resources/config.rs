@@ -1,7 +1,7 @@
 //! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
 //! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
-//! stay as they were when it got them, whatever the spec says by now.
+//! stay as they were when it got them, whatever the spec says by now; one that comes beside it gets the same.
 
 use std::collections::BTreeMap;
 
@@ -50,17 +50,15 @@ pub fn data_over(
     let name = spec.name();
     let before = self::entries(live, name);
     let told = entries.iter().flat_map(|(ordinal, entry)| {
-        let flags_key = names::flags_key(name, *ordinal);
         let member = Member { ordinal: *ordinal, entry, initial_cluster };
-        let stays = before.get(ordinal).is_some_and(|before| before.template == entry.template);
-        let kept = live
-            .data
-            .as_ref()
-            .and_then(|data| data.get(&flags_key))
-            .filter(|_| stays && entry.template.revision != revision)
+        let mut alike = before.iter().filter(|(_, before)| before.template == entry.template);
+        let alike = alike.clone().find(|(at, _)| *at == ordinal).or_else(|| alike.next());
+        let kept = alike
+            .filter(|_| entry.template.revision != revision)
+            .and_then(|(at, _)| live.data.as_ref()?.get(&names::flags_key(name, *at)))
             .and_then(|text| etcd::read(text));
         let flags = etcd::configuration(spec, &member, kept);
-        [(names::entry_key(name, *ordinal), entry_text(entry)), (flags_key, flags)]
+        [(names::entry_key(name, *ordinal), entry_text(entry)), (names::flags_key(name, *ordinal), flags)]
     });
     told.collect()
 }

@@ -38,6 +38,7 @@ fn absent_fields_mean_what_is_written_at_creation() {
             replicas: 3,
             template: asked.template,
             volume_size: 0,
+            quota: None,
             is_in_memory: false,
             deletes_volumes: false,
             authenticates: false,
@@ -68,6 +69,7 @@ fn every_field_is_heeded() {
         "storage": {"size": "1Gi", "medium": "Memory", "reclaimPolicy": "Delete"},
         "auth": {"enabled": true},
         "backup": {"destination": claim},
+        "options": {"quotaBackendBytes": "512Mi"},
         "maintenance": {"defragment": {"whenReclaimablePercent": 30}},
         "deletionProtection": true,
     }));
@@ -87,6 +89,7 @@ fn every_field_is_heeded() {
             replicas: 5,
             template: Template { version: Version::new(5, 33), revision: asked.template.revision },
             volume_size: 1 << 30,
+            quota: Some(512 << 20),
             is_in_memory: true,
             deletes_volumes: true,
             authenticates: true,

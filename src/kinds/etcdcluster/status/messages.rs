@@ -137,6 +137,11 @@ pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
             format!("{} serves, and lacks much of the log yet", member(ordinal))
         }
         BlockedReason::Uncompared => "the members' data are compared first".to_owned(),
+        BlockedReason::SmallerThanQuota(ordinal) => format!(
+            "the volume of {} has less room than spec.options.quotaBackendBytes lets its database take: no member is \
+             restarted until the volume has grown, or the quota is smaller",
+            member(ordinal)
+        ),
         BlockedReason::Settling => "all members serve, and have to do so for a while".to_owned(),
         BlockedReason::AlarmsUnknown => "the alarms could not be read".to_owned(),
         BlockedReason::Corrupt | BlockedReason::Different => "the data of members differ".to_owned(),

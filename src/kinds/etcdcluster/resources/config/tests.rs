@@ -252,6 +252,8 @@ fn a_template_that_the_spec_has_left_behind_keeps_its_options() {
     assert_eq!(forced["max-txn-ops"], 7);
     assert_eq!(forced["force-new-cluster"], true);
     assert_eq!(forced["initial-cluster"], "c-1=http://c-1.c.shop.svc:2380,c-2=http://c-2.c.shop.svc:2380");
+    let joins_beside = data_over(&after, &[(Ordinal(2), joins.clone())].into(), &[Ordinal(2)], &live, new);
+    assert_eq!(read(&joins_beside["c-2.yaml"])["max-txn-ops"], 7, "it starts as the other one runs");
     assert_eq!(over(entry(Purpose::Run, version, new))["max-txn-ops"], 8);
     assert_eq!(over(entry(Purpose::Run, Version::new(6, 11), old))["max-txn-ops"], 8);
 }

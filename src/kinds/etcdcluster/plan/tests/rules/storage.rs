@@ -1,6 +1,8 @@
 //! Backups, and volumes that grow or belong to another owner.
 
 use super::*;
+use crate::kinds::etcdcluster::observation::GrowthHindrance;
+use crate::kinds::etcdcluster::plan::BlockedReason;
 
 #[test]
 fn an_upgrade_waits_for_its_backup() {
@@ -123,6 +125,41 @@ fn a_volume_grows_where_its_class_lets_it() {
             matches!(plan.actions.as_slice(), [Action::ResizeVolume { size: to, .. }] if *to == size);
         assert_eq!(resizes, grows);
     }
+}
+
+#[test]
+fn a_larger_quota_waits_for_volumes_that_have_room_for_it() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    let quota = 4 << 30;
+    desired.quota = Some(quota);
+    let rolls = |desired: &Desired, seen: &Observation| {
+        let plan = planned(desired, seen);
+        let applies = |action: &Action| matches!(action, Action::ApplyStatefulSet { template, .. } if *template == desired.template);
+        (plan.actions.iter().any(applies), plan.summary.blocked)
+    };
+    assert_eq!(rolls(&desired, &seen), (true, None), "their room has not been reported");
+    for ordinal in 0..3 {
+        volume(&mut seen, ordinal).capacity = Some(if ordinal == 1 { quota - 1 } else { quota });
+    }
+    assert_eq!(rolls(&desired, &seen), (false, Some(BlockedReason::SmallerThanQuota(Ordinal(1)))));
+    let plan = planned(&desired, &seen);
+    assert!(plan.actions.is_empty() && plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
+    assert_eq!(finding(&plan, condition::READY), (State::False, reason::CHANGE_PENDING));
+    let grown = Desired { replicas: 5, ..desired.clone() };
+    assert_ne!(planned(&grown, &seen).actions, [], "nothing else waits");
+
+    let smaller = Desired { quota: Some(1 << 30), ..desired.clone() };
+    assert_eq!(rolls(&smaller, &seen), (true, None), "no member gets more than it has");
+    let mut stuck = seen.clone();
+    down(&mut stuck, 2, PodPhase::Failing(Cause::Flags));
+    assert!(rolls(&desired, &stuck).0, "the template may be what repairs it");
+    let mut pending = seen.clone();
+    let file_system = volume(&mut pending, 1);
+    (file_system.size, file_system.hindrance) = (quota, Some(GrowthHindrance::FileSystem));
+    assert_eq!(rolls(&desired, &pending), (true, None), "it grows before the pod starts");
+    volume(&mut seen, 1).capacity = Some(quota);
+    assert_eq!(rolls(&desired, &seen), (true, None));
 }
 
 #[test]
