@@ -13,6 +13,8 @@ pub struct Backups {
     pub failure: Option<BackupFailure>,
     /// Why none can be written to the claim that they go to.
     pub destination: Option<Unavailable>,
+    /// Whether what was recorded of backups is of another destination than the one that is asked for now, or may be.
+    pub is_elsewhere: bool,
     /// Since when what takes them is as it is.
     pub since: Option<Timestamp>,
 }

@@ -15,7 +15,8 @@ use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSucc
 use crate::kinds::etcdcluster::backup::manifest::Report;
 use crate::kinds::etcdcluster::names::MANAGER;
 use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Owner, Unavailable};
-use crate::kinds::etcdcluster::resources::backup::BACKUP;
+use crate::kinds::etcdcluster::resources::backup::{self, BACKUP};
+use crate::kinds::etcdcluster::spec::Destination;
 
 /// The label of a Job's pods with the Job's name.
 const JOB: &str = "batch.kubernetes.io/job-name";
@@ -85,6 +86,25 @@ pub fn unavailable(claim: &Fact<PersistentVolumeClaim>) -> Option<Unavailable> {
         Fact::Known(claim) => {
             let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
             (phase == Some("Lost")).then_some(Unavailable::Lost)
+        }
+    }
+}
+
+/// Whether a Job's backup is where backups are asked for now.
+pub fn goes_to(job: &Job, asked: &Destination) -> bool {
+    job.spec.as_ref().and_then(|spec| backup::destination(&spec.template)).as_ref() == Some(asked)
+}
+
+/// Whether what was recorded of backups is of another destination than the one that is asked for now, or may be: what takes
+/// them still has it, or is not there. It is changed only after that was forgotten.
+pub fn is_elsewhere(found: &Fact<CronJob>, asked: &Destination, cluster: &str) -> bool {
+    match found {
+        Fact::Unknown => false,
+        Fact::Absent => true,
+        Fact::Known(found) => {
+            let job = found.spec.as_ref().and_then(|spec| spec.job_template.spec.as_ref());
+            let goes_to = job.and_then(|job| backup::destination(&job.template));
+            owner(&found.metadata, cluster) == Owner::Ours && goes_to.as_ref() != Some(asked)
         }
     }
 }

@@ -55,7 +55,7 @@ impl Reader {
         }
         let selector = backup::selector_text(spec);
         let name = names::backup(&self.name);
-        let (found, jobs, awaited, claim) = join!(
+        let (found, mut jobs, awaited, claim) = join!(
             self.get::<CronJob>(&name),
             self.labelled::<Job>(&selector),
             self.awaited(cluster, desired),
@@ -65,9 +65,14 @@ impl Reader {
         let since = found.known().and_then(|found| backups::written(&found.metadata));
         let destination = backups::unavailable(&claim);
         let mut told = Backups { destination, since, ..Backups::default() };
+        if let Some(asked) = spec.backup_destination() {
+            told.is_elsewhere = backups::is_elsewhere(&found, asked, &self.uid);
+            jobs = jobs.map(|jobs| jobs.into_iter().filter(|job| backups::goes_to(job, asked)).collect());
+        }
         let cron_job = found.known().and_then(|found| found.metadata.uid.as_deref());
         let owners: Vec<_> = cron_job.into_iter().chain([self.uid.as_str()]).collect();
         let said = cluster.status.as_ref().and_then(|status| status.backup.as_ref());
+        let said = said.filter(|_| !told.is_elsewhere);
         if let Fact::Known(jobs) = &jobs
             && jobs.iter().any(|job| backups::is_news(job, said))
             && let Fact::Known(pods) = self.labelled::<Pod>(&selector).await

@@ -113,6 +113,18 @@ pub fn job(spec: &Spec, status: Option<&EtcdClusterStatus>, version: Version, im
     })
 }
 
+/// Where pods of a template write backups to; none where they write none.
+#[must_use]
+pub fn destination(template: &PodTemplateSpec) -> Option<Destination> {
+    let pod = template.spec.as_ref()?;
+    let volume = pod.volumes.iter().flatten().find(|volume| volume.name == BACKUP)?;
+    let container = pod.containers.iter().find(|container| container.name == BACKUP)?;
+    let folder = format!("--destination={DESTINATION}/");
+    let path = container.args.iter().flatten().find_map(|argument| argument.strip_prefix(&folder))?;
+    let claim = volume.persistent_volume_claim.as_ref()?.claim_name.clone();
+    Some(Destination { claim, path: path.to_owned() })
+}
+
 fn of_backups(spec: &Spec, name: String) -> ObjectMeta {
     ObjectMeta { labels: Some(labels(spec)), ..metadata(spec, name) }
 }
@@ -384,6 +396,8 @@ mod tests {
         let cron_job = cron_job(&cluster, Some(&status), false, GUARD).unwrap().object;
         let template = serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap();
         assert_eq!(template, cron_job["spec"]["jobTemplate"]["spec"]["template"]);
+        let goes_to = destination(&job.spec.as_ref().unwrap().template);
+        assert_eq!(goes_to.as_ref(), cluster.backup_destination());
         assert!(job.spec.unwrap().ttl_seconds_after_finished.is_some());
     }
 }

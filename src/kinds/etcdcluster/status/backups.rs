@@ -1,6 +1,7 @@
 //! The status of backups: the last ones, whether they follow the spec, and their events. Pure.
 //!
-//! Guarantees: what was recorded of a backup stays when the Job that took it is gone, until there is a later one.
+//! Guarantees: what was recorded of a backup stays when the Job that took it is gone, until there is a later one, or
+//! another destination is asked for.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -22,7 +23,7 @@ const GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 /// What the status remembers of backups.
 pub fn remembered(previous: Option<&BackupStatus>, told: &Backups) -> Option<BackupStatus> {
-    let before = previous.cloned().unwrap_or_default();
+    let before = previous.filter(|_| !told.is_elsewhere).cloned().unwrap_or_default();
     let status = BackupStatus {
         last_success: later(before.last_success, told.success.clone(), |one| one.time.as_ref()),
         last_failure: later(before.last_failure, told.failure.clone(), |one| one.time.as_ref()),

@@ -22,7 +22,8 @@ use crate::kinds::etcdcluster::plan::{Finding, plan};
 use crate::kinds::etcdcluster::resources::tests::{cluster, plain};
 use crate::kinds::etcdcluster::spec::Spec;
 
-const NO_BACKUPS: &Backups = &Backups { success: None, failure: None, destination: None, since: None };
+const NO_BACKUPS: &Backups =
+    &Backups { success: None, failure: None, destination: None, is_elsewhere: false, since: None };
 
 const CLUSTER: ClusterId = ClusterId(0xc1);
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::kinds::etcdcluster::backup::manifest::{Manifest as Told, Owner as Whose, Success};
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::resources::tests::{GUARD, cluster};
+use crate::kinds::etcdcluster::spec::Spec;
 
 const UID: &str = "u-1";
 
@@ -140,8 +141,12 @@ fn a_job_that_ended_later_than_what_is_said_is_news() {
     assert!(!is_news(&job("three", CRON_JOB, &json!({})), None));
 }
 
+fn asked(claim: &str) -> Spec {
+    cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": claim}}}}))
+}
+
 fn wanted(image: &str) -> Manifest {
-    let spec = cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": "b"}}}}));
+    let spec = asked("b");
     let status = json!({"clusterID": "c1", "endpoints": ["http://c-0:2379"]});
     let status = serde_json::from_value(status).unwrap();
     backup::cron_job(&spec, Some(&status), false, image).unwrap()
@@ -149,6 +154,27 @@ fn wanted(image: &str) -> Manifest {
 
 fn made(manifest: &Manifest) -> CronJob {
     serde_json::from_value(manifest.object.clone()).unwrap()
+}
+
+#[test]
+fn what_was_taken_to_another_destination_is_not_credited() {
+    let ours = made(&wanted(GUARD));
+    let job = |cron_job: &CronJob| Job {
+        spec: cron_job.spec.as_ref().unwrap().job_template.spec.clone(),
+        ..Job::default()
+    };
+    let (same, other) = (asked("b"), asked("other"));
+    let [same, other] = [&same, &other].map(|spec| spec.backup_destination().unwrap());
+    let moved = Destination { path: "elsewhere".to_owned(), ..same.clone() };
+    assert!(goes_to(&job(&ours), same) && !goes_to(&job(&ours), other) && !goes_to(&job(&ours), &moved));
+    assert!(!goes_to(&Job::default(), same));
+    let mut foreign = ours.clone();
+    foreign.metadata.owner_references = None;
+    let of = |found: &Fact<CronJob>, asked: &Destination| is_elsewhere(found, asked, UID);
+    let known = Fact::Known(ours);
+    assert!(!of(&known, same) && of(&known, other) && of(&known, &moved));
+    assert!(of(&Fact::Absent, same), "where it had backups go is not known");
+    assert!(!of(&Fact::Unknown, other) && !of(&Fact::Known(foreign), other));
 }
 
 #[test]

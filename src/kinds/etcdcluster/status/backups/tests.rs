@@ -46,6 +46,10 @@ fn what_was_recorded_stays_until_there_is_a_later_one() {
     let after = remembered(Some(&before), &told(Some(success(21)), Some(failure(11)))).unwrap();
     assert_eq!((after.last_success, after.last_failure), (Some(success(21)), Some(failure(11))));
     assert_eq!(remembered(None, &Backups::default()), None);
+    let elsewhere = |success| Backups { is_elsewhere: true, ..told(success, None) };
+    assert_eq!(remembered(Some(&before), &elsewhere(None)), None, "another destination is asked for");
+    let there = remembered(Some(&before), &elsewhere(Some(success(19)))).unwrap();
+    assert_eq!((there.last_success, there.last_failure), (Some(success(19)), None));
 }
 
 #[test]
