@@ -352,7 +352,7 @@ impl World {
         self.fresh.health |= self.up() != before.up();
         self.fresh.quorum_loss |= before.seems_led() && !self.seems_led();
         if self.etcd.members != before.etcd.members {
-            self.audit = None;
+            self.doubt();
         }
         // What is fresh about nothing is not looked at.
         self.fresh.operation &= operation(self).is_some();

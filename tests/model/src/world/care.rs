@@ -88,20 +88,26 @@ impl World {
         Some(())
     }
 
-    /// Etcd says of a member, right or wrong, that its data differ. What was found before says nothing of that.
+    /// What was found says nothing of other members or of another suspicion, but that data differ.
+    pub fn doubt(&mut self) {
+        let differ = self.audit.take().filter(|found| *found != Audit::Equal);
+        self.audit = differ.map(|_| Audit::Different { revision: 0, minority: BTreeSet::new() });
+    }
+
+    /// Etcd says of a member, right or wrong, that its data differ.
     fn suspect(&mut self, member: MemberId) -> Option<()> {
         let alarm = Alarm { member, kind: AlarmKind::Corrupt };
         (self.leads() && !self.etcd.alarms.contains(&alarm)).then(|| self.etcd.alarms.push(alarm))?;
-        self.audit = None;
+        self.doubt();
         Some(())
     }
 
-    /// Operators compare the data of all voters.
+    /// Operators compare the data of all voters. Of one alone nothing is found.
     fn compare(&mut self) -> Option<()> {
-        let found = self.comparison().filter(|_| self.counts_data && self.may_compare())?;
+        let found = self.comparison().filter(|_| self.counts_data && self.may_compare())?.known().cloned();
         let was_old = std::mem::take(&mut self.beside.comparison_is_old);
-        (was_old || self.audit.as_ref() != Some(&found)).then_some(())?;
-        self.audit = Some(found);
+        (was_old || self.audit != found).then_some(())?;
+        self.audit = found;
         Some(())
     }
 
@@ -110,7 +116,7 @@ impl World {
         self.planned(None, Hand::default()).1.is_at_rest() && !self.desired.is_paused
     }
 
-    fn comparison(&self) -> Option<Audit> {
+    fn comparison(&self) -> Option<Fact<Audit>> {
         let mut prints = Vec::new();
         for voter in self.voters() {
             let (ordinal, data) = (voter.ordinal?, self.data(voter)?);
@@ -119,7 +125,7 @@ impl World {
             let hash = u32::try_from(data.member.0).ok().filter(|_| data.is_corrupt).unwrap_or(0);
             prints.push(Print { ordinal, hash, compact_revision: 0 });
         }
-        verdict(1, &prints).known().filter(|_| self.leads()).cloned()
+        Some(verdict(1, &prints)).filter(|verdict| !verdict.is_unknown() && self.leads())
     }
 
     /// The voters whose data differ from the others'.
