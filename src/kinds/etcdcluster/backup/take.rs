@@ -51,7 +51,6 @@ struct Asked {
 pub async fn take(request: &Request) -> Result<Success, Error> {
     let members = candidates(request).await?;
     let folder = Folder::open(&request.folder, &request.owner.uid).await?;
-    folder.tidy()?;
     let number = next_number(&folder.backups()?);
     let mut last = None;
     for member in members {
@@ -104,6 +103,7 @@ async fn candidates(request: &Request) -> Result<Vec<Asked>, Error> {
 async fn of(member: Asked, request: &Request, number: u64, folder: &Folder) -> Result<Manifest, Error> {
     let Asked { client, status } = member;
     check_alarms(&client).await?;
+    folder.tidy()?;
     let time = clock::now();
     let (stem, revision) = (stem(time, status.header.revision), status.header.revision);
     let (writer, limit) = (folder.begin(&stem)?, longest(status.db_size));
