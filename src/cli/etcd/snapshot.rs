@@ -103,7 +103,7 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
             keep_last: options.keep_last.and_then(|count| usize::try_from(count).ok()),
             max_age: options.max_age,
         },
-        on_demand: job.is_some_and(|job| !is_of_schedule(job, &cron_job, now)),
+        on_demand: job.is_some_and(|job| !is_of_schedule(job, &cron_job)),
         clock: Clock::of(job, &cron_job, now),
     };
     tokio::select! {

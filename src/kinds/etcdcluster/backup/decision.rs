@@ -52,9 +52,6 @@ pub fn order(answers: &[Status]) -> Vec<usize> {
     able.into_iter().map(|(place, _)| place).collect()
 }
 
-/// How far the time in the name of a Job that runs may be from now: it may have waited, or be tried again.
-const SCHEDULED: SignedDuration = SignedDuration::from_hours(7 * 24);
-
 /// How long after it was due a Job may run: it may start an hour late, and takes an hour at most. Besides, clocks differ.
 const LATEST: SignedDuration = SignedDuration::from_hours(3);
 
@@ -64,9 +61,6 @@ const EARLIEST: SignedDuration = SignedDuration::from_mins(5);
 /// Minutes since 1970 of the years 2020 to 2100. A date or seconds that a person appends to a name are other numbers.
 const MINUTES: RangeInclusive<i64> = 26_297_280..=68_374_080;
 
-/// Backups that a run leaves beside its own, the last ones, whatever their age, where nothing confirms its clock.
-const LEAST: usize = 3;
-
 /// When a Job of that name was due by the schedule of the CronJob of that name, whose controller appends the minutes since
 /// 1970, by its own clock (kubernetes, `pkg/controller/cronjob`, `getJobName`); none where the schedule did not make it.
 fn due(job: &str, cron_job: &str) -> Option<Timestamp> {
@@ -75,10 +69,10 @@ fn due(job: &str, cron_job: &str) -> Option<Timestamp> {
     Timestamp::from_second(minutes.checked_mul(60)?).ok()
 }
 
-/// Whether the CronJob of that name made a Job of that name, which runs `now`, for its schedule.
+/// Whether the CronJob of that name made a Job of that name for its schedule.
 #[must_use]
-pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
-    due(job, cron_job).is_some_and(|due| now.duration_since(due).abs() <= SCHEDULED)
+pub fn is_of_schedule(job: &str, cron_job: &str) -> bool {
+    due(job, cron_job).is_some()
 }
 
 /// What is known of the clock of a node.
@@ -86,9 +80,9 @@ pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
 pub enum Clock {
     /// The schedule's Job was due at about the time that it shows; or a person runs this, and no Job.
     Confirmed,
-    /// A Job that the schedule did not make runs: nothing tells whether it is right.
+    /// A Job that the schedule did not make runs: nothing tells whether it is right, and by it nothing is too old.
     Unconfirmed,
-    /// The schedule's Job was due at another time: by it nothing is too old.
+    /// The schedule's Job was due at another time: nothing is deleted by it.
     Wrong {
         /// When.
         due: Timestamp,
@@ -146,14 +140,12 @@ pub fn superseded<'a>(
         let of_kind = others.iter().filter(move |one| one.on_demand == on_demand);
         of_kind.take(keep_last.unwrap_or(0).saturating_sub(with_newest)).map(|one| &one.name)
     };
-    let least = if max_age.is_some() && clock == Clock::Unconfirmed { LEAST } else { 0 };
-    let last = others.iter().take(least).map(|one| &one.name);
-    let counted: BTreeSet<_> = counted(true).chain(counted(false)).chain(last).collect();
+    let counted: BTreeSet<_> = counted(true).chain(counted(false)).collect();
     let mut before = None;
     let mut is_young = |one: &Manifest| {
         let taken = taken_since(one, &mut before, now);
         let age = Duration::try_from(now.duration_since(taken)).unwrap_or_default();
-        max_age.is_some_and(|longest| age <= longest)
+        max_age.is_some_and(|longest| age <= longest || clock == Clock::Unconfirmed)
     };
     let superseded = others.into_iter().rev().filter(|one| !is_young(one) && !counted.contains(&one.name));
     superseded.collect()
@@ -304,10 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn by_a_clock_that_nothing_confirms_not_all_others_are_too_old_and_by_a_wrong_one_none_is() {
+    fn by_a_clock_that_is_wrong_or_that_nothing_confirms_none_is_too_old() {
         let hours = [10, 11, 12, 13, 9999];
         let by_age = Retention { keep_last: None, max_age: Some(Duration::from_secs(3 * 3600)) };
-        assert_eq!(gone_of_five(hours, by_age, (9999, Clock::Unconfirmed)), [1]);
+        assert_eq!(gone_of_five(hours, by_age, (9999, Clock::Unconfirmed)), [] as [u64; 0]);
+        let by_number = Retention { keep_last: Some(2), max_age: None };
+        assert_eq!(gone_of_five(hours, by_number, (9999, Clock::Unconfirmed)), [1, 2, 3]);
         let wrong = Clock::Wrong { due: Timestamp::from_second(14 * 3600).unwrap() };
         let both = Retention { keep_last: Some(1), ..by_age };
         assert_eq!(gone_of_five(hours, both, (9999, wrong)), [] as [u64; 0]);
@@ -335,8 +329,7 @@ mod tests {
 
     #[test]
     fn a_job_of_the_schedule_is_known_by_the_minutes_in_its_name() {
-        let now = "2026-07-20T09:30:00Z".parse().unwrap();
-        assert!(is_of_schedule("shop-backup-29742120", "shop-backup", now));
+        assert!(is_of_schedule("shop-backup-29742120", "shop-backup"));
         for other in [
             "shop-backup-3-7-3",
             "shop-backup-1",
@@ -347,7 +340,7 @@ mod tests {
             "",
             "shop-backup",
         ] {
-            assert!(!is_of_schedule(other, "shop-backup", now), "{other}");
+            assert!(!is_of_schedule(other, "shop-backup"), "{other}");
         }
     }
 
