@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::etcd::{Alarm, AlarmKind, Status};
 
 /// Bytes a second that have to come of a snapshot, on the whole. While it comes, the member's database can use none of the
 /// pages again that become free, and grows.
-const SLOWEST: u64 = 8 << 20;
+const SLOWEST: u64 = 1 << 20;
 
 /// How long a snapshot may take besides, whatever its size.
 const BESIDES: Duration = Duration::from_mins(1);
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn a_snapshot_may_take_longer_the_larger_it_is() {
-        assert_eq!([0, -1, 1 << 20].map(longest), [Duration::from_mins(1); 3]);
-        assert_eq!(longest(8 << 30), Duration::from_secs(60 + 1024));
+        assert_eq!([0, -1, 1 << 19].map(longest), [Duration::from_mins(1); 3]);
+        assert_eq!(longest(1 << 30), Duration::from_secs(60 + 1024));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub enum Error {
     Corrupt,
     /// The folder takes a snapshot too slowly, or not at all.
     #[error(
-        "the snapshot of {endpoint} was not written within {} s: the destination has to take 8 MiB a second, since the \
+        "the snapshot of {endpoint} was not written within {} s: the destination has to take 1 MiB a second, since the \
          member's database grows while a snapshot is taken",
         limit.as_secs()
     )]
