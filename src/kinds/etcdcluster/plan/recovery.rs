@@ -115,14 +115,16 @@ fn candidates(seen: &Observation) -> impl Iterator<Item = (Ordinal, &MemberStatu
 }
 
 /// Whether the data of a member differ from the others', as far as known, or may: by the last comparison, or by an alarm
-/// that any member has stored.
+/// that any member has stored. An alarm goes by the leader's data: without a comparison whose data are wrong is not known.
 fn is_suspect(seen: &Observation, ordinal: Ordinal, member: MemberId) -> bool {
-    let differs = seen.audit.is_known_and(|audit| match audit {
-        Audit::Different { minority, .. } => minority.is_empty() || minority.contains(&ordinal),
-        Audit::Equal => false,
-    });
     let mut alarmed = seen.answers().flat_map(|(_, status)| &status.corrupt);
-    differs || alarmed.any(|named| *named == member || named.0 == 0)
+    match seen.audit.known() {
+        Some(Audit::Different { minority, .. }) if !minority.is_empty() => {
+            minority.contains(&ordinal) || alarmed.any(|named| *named == member)
+        }
+        Some(Audit::Different { .. }) => true,
+        Some(Audit::Equal) | None => alarmed.next().is_some(),
+    }
 }
 
 /// Whether a voter that does not answer may yet, by itself. One that starts may take as long as its startup probe lets

@@ -42,10 +42,15 @@ fn a_member_whose_data_may_be_wrong_survives_only_by_its_name() {
     }
     // Any member that answers has the alarms, whomever they name.
     let named = status(&mut world.observe(), 0).member_id;
-    for (member, survivor) in [(named, Some(Ordinal(1))), (MemberId(0), None)] {
-        let mut seen = seen.clone();
+    for (audit, member, survivor) in [
+        (Fact::Unknown, named, None),
+        (Fact::Known(Audit::Equal), MemberId(0), None),
+        (differs(&[3]), named, Some(Ordinal(1))),
+        (differs(&[0]), MemberId(0), Some(Ordinal(1))),
+    ] {
+        let mut seen = Observation { audit: audit.clone(), ..seen.clone() };
         status(&mut seen, 1).corrupt = [member].into();
-        assert_eq!(chosen(&world, &seen), survivor, "{member:?}");
+        assert_eq!(chosen(&world, &seen), survivor, "{audit:?}: {member:?}");
     }
     world.desired.recovery = Some(request("now", Some(0)));
     let seen = Observation { audit: differs(&[0, 1]), ..seen };
