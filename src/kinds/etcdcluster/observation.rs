@@ -311,10 +311,14 @@ impl Observation {
         self.alarms.known().into_iter().flatten().any(|alarm| alarm.kind == kind)
     }
 
-    /// Whether the data of members differ, as far as known, or may: a comparison has found it, or an alarm says so.
+    /// Whether the data of members differ, as far as known, or may: a comparison has found it, or an alarm says so, or
+    /// a member has one stored while the alarms cannot be read.
     #[must_use]
     pub fn suspects_data(&self) -> bool {
-        self.audit.is_known_and(|audit| *audit != Audit::Equal) || self.has_alarm(AlarmKind::Corrupt)
+        let has_stored = || self.answers().any(|(_, status)| !status.corrupt.is_empty());
+        self.audit.is_known_and(|audit| *audit != Audit::Equal)
+            || self.has_alarm(AlarmKind::Corrupt)
+            || self.alarms.is_unknown() && has_stored()
     }
 
     /// The bytes in use of the largest database, as far as members answer.

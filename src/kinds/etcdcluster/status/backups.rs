@@ -64,9 +64,12 @@ fn said(
         return (State::False, reason::NAME_TAKEN, message);
     }
     if seen.suspects_data() {
-        let message = "the data of members differ, or may, as Degraded says: until they have been found to be the same, \
-                       scheduled backups are suspended, and no backup is deleted"
-            .to_owned();
+        let is_applied = seen.backup_schedule == Fact::Known(Found::Current);
+        let verb = if is_applied { "are" } else { "are to be" };
+        let message = format!(
+            "the data of members differ, or may, as Degraded says: scheduled backups {verb} suspended, and all older \
+             ones kept, until they have been found to be the same"
+        );
         return (State::False, reason::DATA_SUSPECT, message);
     }
     if let Some(why) = rests(spec, backup) {

@@ -127,6 +127,18 @@ fn backups_of_data_that_may_be_wrong_are_not_called_good() {
         seen.alarms = Fact::Known(vec![Alarm { member: MemberId(1), kind: AlarmKind::Corrupt }]);
     };
     assert_eq!(of(alarm), suspect);
+    let stored = |seen: &mut Observation| {
+        seen.alarms = Fact::Unknown;
+        if let Some(Fact::Known(told)) = seen.statuses.get_mut(&Ordinal(0)) {
+            told.corrupt = [MemberId(1)].into();
+        }
+    };
+    assert_eq!(of(stored), suspect, "the alarms could not be read");
+    let mut outdated = seen(&daily);
+    different(&mut outdated);
+    outdated.backup_schedule = Fact::Known(Found::Outdated);
+    let said = statement(&daily, &outdated, Some(&verified), &Backups::default(), second(30));
+    assert!(said.message.contains("scheduled backups are to be suspended"), "{}", said.message);
 }
 
 #[test]
