@@ -100,8 +100,7 @@ pub async fn look(
     let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set));
     let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
-    let told_by = (&said, &reach, record.cluster_id);
-    let root_password = root_password::look(offer, told_by, &mut state.password).await;
+    let password = root_password::look(offer, (&said, &reach, record.cluster_id), &mut state.password).await;
     let mut observation = Observation {
         keyspace: keyspace(&said, &reach, state).await,
         remembered: remembered(cluster),
@@ -124,7 +123,7 @@ pub async fn look(
         alarms: said.alarms,
         cluster_version: said.cluster_version,
         auth: said.auth.map(|status| status.enabled),
-        root_password,
+        root_password: password,
         audit: Fact::Unknown,
         backup_schedule: Fact::Unknown,
         backup: backups.awaited,
