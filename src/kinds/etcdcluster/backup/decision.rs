@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_backup_whose_clock_was_behind_or_ahead_is_as_old_as_its_place_says() {
-        let three_hours = Retention { keep_last: None, max_age: Some(Duration::from_secs(3 * 3600)) };
+        let three_hours = Retention { keep_last: None, max_age: Some(Duration::from_hours(3)) };
         let gone = |hours| gone_of_five(hours, three_hours, (14, Clock::Confirmed));
         assert_eq!(gone([10, 11, 12, 13, 14]), [1]);
         assert_eq!(gone([10, 11, 12, 1, 14]), [1]);
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn by_a_clock_that_is_wrong_or_that_nothing_confirms_none_is_too_old() {
         let hours = [10, 11, 12, 13, 9999];
-        let by_age = Retention { keep_last: None, max_age: Some(Duration::from_secs(3 * 3600)) };
+        let by_age = Retention { keep_last: None, max_age: Some(Duration::from_hours(3)) };
         assert_eq!(gone_of_five(hours, by_age, (9999, Clock::Unconfirmed)), [] as [u64; 0]);
         let by_number = Retention { keep_last: Some(2), max_age: None };
         assert_eq!(gone_of_five(hours, by_number, (9999, Clock::Unconfirmed)), [1, 2, 3]);

@@ -286,7 +286,9 @@ mod tests {
         };
         let names = ["a.db.u-1.part", "b.db", "b.json.u-1.part"];
         for (age, stays) in [(Duration::from_secs(7100), true), (Duration::from_secs(7300), false)] {
-            names.iter().for_each(|name| write(name, age));
+            for name in &names {
+                write(name, age);
+            }
             folder.tidy().unwrap();
             let files = folder.files().unwrap();
             assert!(names.iter().all(|name| files.iter().any(|file| file == name) == stays), "{files:?}");
