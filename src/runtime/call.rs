@@ -22,13 +22,22 @@ const WATCH_SECONDS: u32 = 60;
 /// list takes that no other limit ends (kube-apiserver, `--request-timeout`).
 pub const SILENCE: Duration = Duration::from_secs(75);
 
+/// How long an API server keeps a connection on which nothing is asked (kube-apiserver, `IdleTimeout` of
+/// `SecureServingInfo`; the pool of hyper-util's client keeps it as long). A request that meets the closing fails, and it
+/// is unknown whether it was carried out.
+const KEPT: Duration = Duration::from_secs(90);
+
+// The client closes first.
+const _: () = assert!(SILENCE.as_secs() < KEPT.as_secs());
+
 /// The configuration of a watch of all objects.
 #[must_use]
 pub fn watching() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
 }
 
-/// A configuration whose clients give up connections on which the API server has gone silent.
+/// A configuration whose clients give up connections on which the API server has gone silent, and those that have not been
+/// in use for as long.
 #[must_use]
 pub fn impatient(mut config: Config) -> Config {
     config.read_timeout = Some(SILENCE);

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use futures::AsyncBufReadExt as _;
 use futures::future::{join_all, ready};
 use futures::stream::{self, LocalBoxStream, StreamExt as _};
+use gatehouse::runtime::call::impatient;
+use gatehouse::runtime::supervisor::chain;
 use hyper::Request;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -156,7 +158,7 @@ impl Objects {
     pub fn read(&self, path: &str) -> Result<Value, String> {
         let request = Request::get(path).body(Vec::new()).expect("a request");
         let answer = self.runtime.block_on(self.client.request(request));
-        answer.map_err(|error| format!("GET {path}: {error}"))
+        answer.map_err(|error| format!("GET {path}: {}", chain(&error)))
     }
 
     /// Makes all these requests, some at a time; what came of them, in their order.
@@ -394,7 +396,7 @@ async fn attempt(client: &Client, ask: Ask) -> Result<(Outcome, Vec<String>), St
         ("PATCH", _) => "application/merge-patch+json",
         _ => "application/json",
     };
-    let failed = |error: kube::Error| format!("{method} {path}: {error}");
+    let failed = |error: kube::Error| format!("{method} {path}: {}", chain(&error));
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request = Request::builder()
         .method(if method == "APPLY" { "PATCH" } else { method })
@@ -437,12 +439,12 @@ pub fn condition(object: &Value, about: &str) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == about).unwrap_or_default()
 }
 
-/// The client's configuration for a kubeconfig.
+/// The client's configuration for a kubeconfig, with gatehouse's limits of silence.
 pub async fn config(kubeconfig: &Path) -> Config {
     install_provider();
     let read = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    config.expect("a sound kubeconfig")
+    impatient(config.expect("a sound kubeconfig"))
 }
 
 /// Has rustls use the one provider of cryptography that is built in.
