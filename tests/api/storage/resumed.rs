@@ -111,7 +111,8 @@ pub fn a_place_that_has_become_too_old_loses_no_object(bed: &Bed) {
 }
 
 /// Has etcd forget all that was before now. The API server remembers it for as long as its cache lives, which ends where
-/// the names of the definition change; that they were changed, it takes back.
+/// the names of the definition change; that they were changed, it takes back. A cache of other objects that has not
+/// read so far yet stands still: etcd leaves out what they were before (`etcd event received with PrevKv=nil`).
 fn forget_the_past(widgets: &Widgets) {
     let etcdctl = |words: &[&str]| {
         let mut command = widgets.bed.cluster.etcdctl().expect("an etcd of our own");
