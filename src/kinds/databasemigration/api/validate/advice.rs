@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::scripts::sources;
 use crate::api::field::Validation;
-use crate::kinds::databasemigration::api::sql::{self, MOST_BYTES};
+use crate::kinds::databasemigration::api::sql::{self, Budget};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
 };
@@ -27,20 +27,19 @@ pub(super) fn advise(
         known.find(|script| script.id == id)
     };
     let mut told = Vec::new();
-    let mut left = MOST_BYTES;
+    let mut budget = Budget::of_object();
     for script in spec.scripts.iter().filter(|script| known(&script.id) != Some(*script)) {
         for (field, source) in sources(script) {
             let id = &script.id;
             let Some(text) = &source.inline else { continue };
-            if text.len() > left {
+            if !budget.takes(text) {
                 told.push(format!(
                     "script {id}: {field} is too long to be looked at here; the run reads all of it"
                 ));
                 continue;
             }
-            left -= text.len();
             told.extend(
-                of_text(spec.database.engine, text)
+                of_text(spec.database.engine, text, &mut budget)
                     .into_iter()
                     .map(|said| format!("script {id}: {field} {said}")),
             );
@@ -55,8 +54,8 @@ pub(super) fn advise(
     }
 }
 
-fn of_text(engine: Engine, text: &str) -> Vec<String> {
-    let Some(read) = sql::statements(engine, text) else {
+fn of_text(engine: Engine, text: &str, budget: &mut Budget) -> Vec<String> {
+    let Some(read) = sql::statements(engine, text, budget) else {
         return vec!["could not be read here: what it does is unknown".to_owned()];
     };
     let mut said: Vec<String> =

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::api::field::{FieldError, Path, Validation};
 use crate::api::name;
-use crate::kinds::databasemigration::api::sql::{self, MOST_BYTES, Read};
+use crate::kinds::databasemigration::api::sql::{self, Budget, Read};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, KeyReference, Mode, Script, ScriptKind, Source, Transaction,
 };
@@ -15,18 +15,17 @@ const MOST_INLINE: usize = 900 * 1024;
 pub(super) fn validate(spec: &DatabaseMigrationSpec, namespace: Option<&str>, validation: &mut Validation) {
     let path = Path::spec().at("scripts");
     order(&path, &spec.scripts, validation);
-    let mut left = MOST_BYTES;
+    let mut budget = Budget::of_object();
     for (at, script) in spec.scripts.iter().enumerate() {
         let path = path.index(at);
         shape(&path, spec, script, validation);
         for (field, source) in sources(script) {
             validate_source(&path.at(field), source, namespace, validation);
-            let Some(text) = source.inline.as_deref().filter(|text| text.len() <= left) else { continue };
-            left -= text.len();
+            let Some(text) = source.inline.as_deref().filter(|text| budget.takes(text)) else { continue };
             if text.trim().is_empty() {
                 continue;
             }
-            if let Some(read) = sql::statements(spec.database.engine, text) {
+            if let Some(read) = sql::statements(spec.database.engine, text, &mut budget) {
                 statements(&path.at(field).at("inline"), spec, script, &read, validation);
             }
         }
