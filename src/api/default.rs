@@ -114,14 +114,16 @@ pub fn completed<'a>(kind: &dyn Kind, change: &Change<'a>) -> (Cow<'a, Value>, A
     let mut object = validation::hub(kind, change.new);
     let stored = change.old.map(|old| validation::hub(kind, old));
     let mut warnings = Vec::new();
-    if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
-        let mut written = object.into_owned();
-        keep_status(&mut written, stored);
-        keep_room(&mut written, stored);
-        let (whole, carried) = table.carry(written, stored);
-        object = Cow::Owned(whole);
-        warnings.extend(carried.is_stale.then(|| Warning::new(STALE)));
-        warnings.extend(carried.lost.map(replaced));
+    if let Some(table) = kind.lens().table(change.author) {
+        keep_status(&mut object, stored.as_deref());
+        if let Some(stored) = &stored {
+            let mut written = object.into_owned();
+            keep_room(&mut written, stored);
+            let (whole, carried) = table.carry(written, stored);
+            object = Cow::Owned(whole);
+            warnings.extend(carried.is_stale.then(|| Warning::new(STALE)));
+            warnings.extend(carried.lost.map(replaced));
+        }
     }
     let mut additions = add(kind, &mut object, stored.as_deref(), change.author);
     warnings.append(&mut additions.warnings);
@@ -140,12 +142,19 @@ fn replaced(list: &str) -> Warning {
     Warning::new(format!("{list}: a new item replaces another one, and what only v1 says of that is gone"))
 }
 
-/// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the
-/// request, where parts of it ride in annotations that the author may not have sent.
-fn keep_status(hub: &mut Value, stored: &Value) {
-    if let (Value::Object(fields), Some(status)) = (hub, stored.get("status")) {
-        fields.insert("status".to_owned(), status.clone());
+/// A write of an object leaves its status as it is, and a new object has none. The API server sees to that after us, but
+/// in the version of the request, where parts of the status ride in annotations that the author may have left out or
+/// made up.
+fn keep_status(hub: &mut Cow<Value>, stored: Option<&Value>) {
+    let kept = stored.and_then(|stored| stored.get("status"));
+    if hub.get("status") == kept {
+        return;
     }
+    let Value::Object(fields) = hub.to_mut() else { return };
+    match kept {
+        Some(status) => fields.insert("status".to_owned(), status.clone()),
+        None => fields.remove("status"),
+    };
 }
 
 /// A spec that is left out as a whole keeps what is stored as well, and a part that is not there has no place for it.

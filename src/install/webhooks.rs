@@ -165,7 +165,8 @@ fn namespaces(plan: &Plan) -> LabelSelector {
 }
 
 /// Leaves out updates that change nothing which is validated: finalizers, owners, managed fields. Not of what was read
-/// without what the old version cannot say: whatever is written of it loses that.
+/// without what the old version cannot say: whatever is written of it loses that. And none by another version than the
+/// hub: a part of the status rides in annotations there, and it is the gate that has them change nothing.
 fn conditions() -> Vec<MatchCondition> {
     vec![MatchCondition { name: "changes-what-is-judged".to_owned(), expression: changes() }]
 }
@@ -177,6 +178,7 @@ fn changes() -> String {
     let other = [
         "request.operation != 'UPDATE'".to_owned(),
         "(has(request.subResource) && request.subResource != '')".to_owned(),
+        format!("request.requestKind.version != '{}'", Version::V1),
         format!(
             "(has(object.metadata.annotations) && '{}' in object.metadata.annotations)",
             memory::dropped()

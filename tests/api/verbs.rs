@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     ("explain_documents_every_field", explain_documents_every_field),
     ("strict_validation_names_unknown_fields", strict_validation_names_unknown_fields),
     ("status_writes_and_labels_pass", status_writes_and_labels_pass),
+    ("annotations_of_the_old_version_change_no_status", annotations_of_the_old_version_change_no_status),
     ("what_is_to_be_new_conflicts_with_what_is_there", what_is_to_be_new_conflicts_with_what_is_there),
 ];
 
@@ -333,6 +334,26 @@ fn status_writes_and_labels_pass(bed: &Bed) {
     let object = namespace.get(NEW, "worn");
     assert_eq!(object["status"]["clusterID"], "ab", "a write through the old version keeps the status whole");
     assert_eq!(object["spec"]["replicas"], 5);
+}
+
+/// A part of the status rides in annotations there, which a manager may leave out or make up.
+fn annotations_of_the_old_version_change_no_status(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.create(&new("kept", 3));
+    let status = json!({"status": {"clusterID": "ab"}});
+    bed.objects.must(Ask::patch(namespace.path("etcdcluster/kept") + "/status", status));
+    let key = "conversion.gatehouse.dev/status.clusterID";
+    let shown = namespace.get(OLD, "kept");
+    assert_eq!(shown["metadata"]["annotations"][key], json!("\"ab\""), "{shown}");
+    for forged in [Value::Null, json!("\"cd\"")] {
+        namespace.change(&format!("{OLD}/kept"), &json!({"metadata": {"annotations": {key: forged}}}));
+        assert_eq!(namespace.get(NEW, "kept")["status"]["clusterID"], "ab", "after {forged}");
+    }
+
+    let mut made = old("made", 3);
+    made["metadata"]["annotations"] = json!({key: "\"cd\""});
+    assert_ne!(namespace.create(&made)["metadata"]["annotations"][key], made["metadata"]["annotations"][key]);
+    assert_ne!(namespace.get(NEW, "made")["status"]["clusterID"], "cd");
 }
 
 /// By this the operator makes objects that it has not asked for before.
