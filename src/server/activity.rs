@@ -1,5 +1,7 @@
-//! The activity of a connection's client: when it last sent something, and which answers it has not taken.
+//! The activity of a connection's client: when it last sent something, which bodies are waited for, and which answers it
+//! has not taken.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,6 +32,10 @@ enum Asked {
 
 struct Heard {
     busy: usize,
+    /// The number of the body that was waited for last.
+    turn: u64,
+    /// Since when bodies are waited for, by their numbers.
+    awaited: BTreeMap<u64, Instant>,
     asked: Asked,
     /// Whether the client has shown a certificate that is trusted.
     known: bool,
@@ -46,6 +52,8 @@ struct Heard {
 pub(super) struct Idle {
     /// It has not asked for a review yet.
     pub(super) is_newcomer: bool,
+    /// It owes the rest of a body.
+    pub(super) owes_a_body: bool,
     /// Its client has shown a certificate that is trusted.
     pub(super) is_known: bool,
     pub(super) since: Instant,
@@ -53,6 +61,12 @@ pub(super) struct Idle {
 
 /// A request is being answered.
 pub(super) struct Busy(Arc<Activity>);
+
+/// The rest of a body is waited for.
+pub(super) struct Awaited {
+    activity: Arc<Activity>,
+    turn: u64,
+}
 
 /// An answer that counts is in memory.
 pub(super) struct Untaken(Arc<Activity>);
@@ -63,6 +77,8 @@ impl Activity {
         let now = clock::instant();
         let heard = Heard {
             busy: 0,
+            turn: 0,
+            awaited: BTreeMap::new(),
             asked: Asked::Nothing,
             known: false,
             last: now,
@@ -100,6 +116,16 @@ impl Activity {
         self.lock().asked = Asked::AReview;
     }
 
+    /// The rest of a request's body is waited for from here on, until it is there.
+    pub(super) fn awaits_a_body(self: &Arc<Self>) -> Awaited {
+        let mut heard = self.lock();
+        heard.turn += 1;
+        let turn = heard.turn;
+        heard.awaited.insert(turn, clock::instant());
+        drop(heard);
+        Awaited { activity: Arc::clone(self), turn }
+    }
+
     /// An answer that counts from here on, until it is dropped.
     pub(super) fn untaken(self: &Arc<Self>) -> Untaken {
         let mut heard = self.lock();
@@ -120,11 +146,15 @@ impl Activity {
     /// How it is idle, unless it is not or has given way already.
     pub(super) fn idle(&self) -> Option<Idle> {
         let heard = self.lock();
-        let is_idle = heard.busy == 0 && heard.untaken == 0 && !heard.gave_way;
+        // Of every request that is being answered.
+        let waits = heard.busy == heard.awaited.len();
+        let is_idle = waits && heard.untaken == 0 && !heard.gave_way;
+        let owed = heard.awaited.values().next();
         is_idle.then_some(Idle {
             is_newcomer: heard.asked < Asked::AReview,
+            owes_a_body: owed.is_some(),
             is_known: heard.known,
-            since: heard.last,
+            since: owed.copied().unwrap_or(heard.last),
         })
     }
 
@@ -188,6 +218,12 @@ impl Drop for Busy {
         let mut heard = self.0.lock();
         heard.busy -= 1;
         heard.last = clock::instant();
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.activity.lock().awaited.remove(&self.turn);
     }
 }
 

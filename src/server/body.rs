@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 use hyper::body::Frame;
 use tokio::time::timeout;
 
+use super::activity::{Activity, Awaited};
 use super::crowd::{Crowd, GaveWay, Member};
 
 /// How long the beginning of a body is waited for that is too large by its own account: its uid is there.
@@ -93,6 +94,10 @@ pub struct Reading<'a> {
     announced: (usize, usize),
     /// It has room for all of it.
     has_room: bool,
+    /// Of its connection.
+    activity: Option<Arc<Activity>>,
+    /// That it is waited for, since it first was.
+    awaited: Option<Awaited>,
     /// What came.
     pub(super) kept: Kept,
     /// Its part of the ration, once it has one.
@@ -101,9 +106,24 @@ pub struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Nothing yet.
-    pub(super) fn new(crowd: &'a Arc<Crowd>, limit: usize, (small, medium): (usize, usize)) -> Self {
-        let (announced, has_room) = ((0, limit), false);
-        Self { crowd, limit, small, medium, announced, has_room, kept: Kept::default(), member: None }
+    pub(super) fn new(
+        crowd: &'a Arc<Crowd>,
+        limit: usize,
+        (small, medium): (usize, usize),
+        activity: Option<Arc<Activity>>,
+    ) -> Self {
+        Self {
+            crowd,
+            limit,
+            small,
+            medium,
+            announced: (0, limit),
+            has_room: false,
+            activity,
+            awaited: None,
+            kept: Kept::default(),
+            member: None,
+        }
     }
 
     /// Reads at most the limit. Dropped half-way, what came so far is kept.
@@ -152,6 +172,9 @@ impl<'a> Reading<'a> {
     }
 
     async fn awaited(&mut self, body: &mut Body) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Fault> {
+        if self.awaited.is_none() {
+            self.awaited = self.activity.as_ref().map(Activity::awaits_a_body);
+        }
         if self.member.is_none() {
             self.grow_by(self.kept.len()).await?;
         }
@@ -220,7 +243,7 @@ mod tests {
 
     async fn read_six(mut body: Body) -> (Result<End, Fault>, Bytes) {
         let crowd = Crowd::new(9, 1000);
-        let mut reading = Reading::new(&crowd, 6, (3, 3));
+        let mut reading = Reading::new(&crowd, 6, (3, 3), None);
         let end = reading.read(&mut body).await;
         (end, reading.kept.into_bytes())
     }

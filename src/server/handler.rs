@@ -142,7 +142,8 @@ impl Gate {
             self.discard(endpoint, request.into_body());
             return self.until_taken(problem::unauthorized(), None, asker);
         }
-        let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
+        let answered =
+            self.review(endpoint, request, asker.activity.clone()).instrument(observed.span().clone()).await;
         let Ok((answer, member)) = answered else {
             self.metrics.shed.inc();
             observed.turned_away(StatusCode::SERVICE_UNAVAILABLE);
@@ -164,12 +165,13 @@ impl Gate {
         self: &Arc<Self>,
         endpoint: Endpoint,
         request: Request,
+        activity: Option<Arc<Activity>>,
     ) -> Result<(Answer, Option<Member>), Busy> {
         let (parts, body) = request.into_parts();
         let (deadline, objection) = terms(endpoint, &parts.uri, &parts.headers);
         // A client that stands still need not have its head kept.
         drop(parts);
-        let Received { bytes, fault, mut member } = self.read(endpoint, body, deadline).await?;
+        let Received { bytes, fault, mut member } = self.read(endpoint, body, deadline, activity).await?;
         if member.as_mut().is_some_and(|member| member.settle().is_err()) {
             return Err(Busy);
         }
@@ -185,9 +187,16 @@ impl Gate {
     }
 
     /// The body, or what came of it and why that is not all.
-    async fn read(&self, endpoint: Endpoint, mut body: Body, deadline: Instant) -> Result<Received, Busy> {
+    async fn read(
+        &self,
+        endpoint: Endpoint,
+        mut body: Body,
+        deadline: Instant,
+        activity: Option<Arc<Activity>>,
+    ) -> Result<Received, Busy> {
         let limit = self.limits.body(endpoint);
-        let mut reading = Reading::new(&self.crowd, limit, (self.limits.inline, self.limits.large));
+        let sizes = (self.limits.inline, self.limits.large);
+        let mut reading = Reading::new(&self.crowd, limit, sizes, activity);
         let fault = match timeout_at(deadline, reading.read(&mut body)).await {
             Ok(Ok(End::Whole)) => None,
             Ok(Ok(End::TooLarge)) => {

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: one more connection gets the place of one that has not asked for a review yet, or else of one that is
 //! idle: of the client that holds most, the one that has been idle for longest. Connections that an API server may be
-//! about to use keep theirs, unless one client holds most of all places.
-//! Never: cuts a connection while one of its requests is answered.
+//! about to use keep theirs, unless one client holds most of all places. One that owes the rest of a body is idle, and
+//! an API server is about to send it, but for [`LATE`] at most: clients that trickle bodies do not shut others out.
+//! Never: cuts a connection while the gate works on one of its requests.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +20,9 @@ use crate::runtime::clock;
 
 /// For how long API servers keep connections that they do not use, as Go's `http.Transport` does by default.
 const KEPT: Duration = Duration::from_secs(90);
+
+/// For how long the rest of a body may be owed while others need the place. API servers send one at once.
+const LATE: Duration = Duration::from_secs(2);
 
 /// How often it looks for one that may give way by now.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -86,10 +90,13 @@ impl Places {
         for activity in taken.by.values() {
             *held.entry(activity.peer()).or_default() += 1;
         }
-        let may_go = |activity: &Activity, Idle { is_newcomer, is_known, since }: Idle| {
+        let may_go = |activity: &Activity, idle: Idle| {
+            let Idle { is_newcomer, owes_a_body, is_known, since } = idle;
             let holds = held.get(&activity.peer()).copied().unwrap_or_default();
-            let is_left = now.saturating_duration_since(since) >= KEPT;
-            let may_go = is_newcomer || is_left || !is_known && 2 * holds > self.most;
+            let kept = if owes_a_body { LATE } else { KEPT };
+            let is_left = now.saturating_duration_since(since) >= kept;
+            let is_one_of_most = !owes_a_body && !is_known && 2 * holds > self.most;
+            let may_go = is_newcomer || is_left || is_one_of_most;
             may_go.then_some((!is_known, is_newcomer, holds, Reverse(since)))
         };
         let idle = taken.by.values().filter_map(|activity| {
@@ -186,5 +193,17 @@ mod tests {
         assert_eq!(go(&places, &[&server, &known, &first, &second]), [2, 3]);
         drop((first, second));
         assert!(go(&places, &[&server, &known]).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_goes_on_owing_a_body_gives_way_and_one_that_is_worked_on_does_not() {
+        let places = Places::new(3);
+        let all = [asked(&places, SERVER), asked(&places, NEIGHBOUR), asked(&places, NEIGHBOUR)];
+        let [worked_on, both, owing] = &all;
+        let _busy = [worked_on, both, both, owing].map(|(activity, _)| activity.begin());
+        let _owed = [both, owing].map(|(activity, _)| activity.awaits_a_body());
+        assert!(go(&places, &[worked_on, both, owing]).is_empty(), "its body may come at once");
+        tokio::time::advance(LATE).await;
+        assert_eq!(go(&places, &[worked_on, both, owing]), [2]);
     }
 }

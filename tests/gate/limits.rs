@@ -101,6 +101,21 @@ async fn begun(
 }
 
 #[tokio::test]
+async fn a_connection_that_owes_a_body_gives_its_place_to_the_next() {
+    let gate = Gate::start(Limits { connections: 1, ..limits() }, echo);
+    let (mut reader, mut writer) = begun(&gate, 100).await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/validate"} 1"#).await;
+    let mut next = gate.connect().await;
+    assert_eq!(next.ask("/validate", "{}").await.status, 200);
+    gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
+    // It was cut, and not answered as too late.
+    let mut answer = Vec::new();
+    let _ = within(reader.read_to_end(&mut answer)).await;
+    assert_eq!(answer, [0_u8; 0]);
+    let _ = writer.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_body_that_gives_way_is_taken_to_its_end_so_that_its_client_reads_why() {
     // More than the buffers of the system hold.
     const LENGTH: usize = 7 << 20;
