@@ -1,7 +1,8 @@
 //! Certificates in files that another program writes: cert-manager, a secret store's driver, an administrator.
 //!
-//! Guarantees: a new certificate is served only once it was read whole, its key fits and it has not expired; the
-//! one before stays in service until then.
+//! Guarantees: a new certificate is served only once it was read whole, its key fits, it has not expired, and, where the
+//! CA bundles in force are read, they have its authority; the one before stays in service until then, and its authority
+//! in the bundle that is asked for. Once the one before has expired, the new one is served whatever is in force.
 //! Assumes: nothing about how files change. The kubelet swaps a symbolic link (`..data`), others write in place,
 //! and file events miss the one or the other; reading a few kilobytes every few seconds misses none.
 //! Never: writes.
@@ -18,6 +19,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use super::certificate::{Bundle, Certificate, Unreadable, Validity};
+use super::mint::Usage;
+use super::rotate::InForce;
+use super::verify;
 use super::{BoxError, Clock, Facts, Sink};
 
 /// How often the files are read.
@@ -33,6 +37,29 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// The file of the authority cannot be read.
+    #[error(
+        "failed to read {path}, which --tls-ca names: {source}: API servers verify the gate by what is in it; put the \
+         certificate of the authority that signed the gate's there, or leave --tls-ca out where another client writes \
+         caBundle"
+    )]
+    ReadAuthority {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Not signed by what clients are to trust.
+    #[error(
+        "failed to use {certificate}: no authority in {bundle} has signed it, so that API servers would refuse it; the \
+         certificate before it stays in service until both files fit"
+    )]
+    Unsigned {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The authority's file.
+        bundle: PathBuf,
     },
     /// No certificate in PEM form.
     #[error("failed to read {0}: no certificate in PEM form in it")]
@@ -84,6 +111,16 @@ pub struct MountedFiles {
     clock: Clock,
     seen: Option<Vec<u8>>,
     facts: Facts,
+    waiting: Option<Waiting>,
+}
+
+/// A certificate that is not served yet, since API servers may not trust it.
+struct Waiting {
+    digest: Vec<u8>,
+    /// What they have to trust meanwhile without it.
+    bundle: Option<Bundle>,
+    /// Whether its authority was in force when it was looked at last.
+    was_trusted: bool,
 }
 
 /// What the files held at one reading.
@@ -101,42 +138,94 @@ struct Pair {
 }
 
 impl MountedFiles {
-    /// Reads these files. `bundle`, which may be missing, holds what clients have to trust.
+    /// Reads these files. `bundle` holds what clients have to trust; an empty file is as good as none.
     #[must_use]
     pub fn new(certificate: PathBuf, key: PathBuf, bundle: Option<PathBuf>, clock: Clock) -> Self {
-        Self { certificate, key, bundle, clock, seen: None, facts: Facts::default() }
+        Self { certificate, key, bundle, clock, seen: None, facts: Facts::default(), waiting: None }
     }
 
-    /// Reads a mounted Secret of type `kubernetes.io/tls`: `tls.crt`, `tls.key`, and `ca.crt` where it is there.
-    #[must_use]
-    pub fn in_directory(directory: &Path, clock: Clock) -> Self {
-        Self::new(directory.join("tls.crt"), directory.join("tls.key"), Some(directory.join("ca.crt")), clock)
-    }
-
-    /// Reads once, and serves what is new.
+    /// Reads once, and serves what is new, or has it wait. `in_force`: whether the CA bundles in force have an authority.
     ///
     /// # Errors
     /// When what is there cannot be served; what was served before still is.
-    pub async fn refresh(&mut self, sink: &Sink) -> Result<(), Error> {
+    pub async fn refresh(
+        &mut self,
+        sink: &Sink,
+        in_force: impl FnOnce(&Certificate) -> InForce,
+    ) -> Result<(), Error> {
         let content = self.read().await?;
         let digest = content.digest();
         if self.seen.as_ref() == Some(&digest) {
+            self.wait_no_more();
             return Ok(());
         }
-        let pair = self.check(&content, (self.clock)())?;
-        let bundle = self.trusted(content.bundle.as_deref().unwrap_or_default())?;
+        let now = (self.clock)();
+        let pair = self.check(&content, now)?;
+        let before = self.waiting.as_ref().map_or(&self.facts.bundle, |waiting| &waiting.bundle);
+        // A bundle that vanishes is not withdrawn.
+        let bundle = self.trusted(content.bundle.as_deref().unwrap_or_default())?.or_else(|| before.clone());
+        let issuer = bundle.as_ref().and_then(|bundle| pair.issuer(bundle, now));
+        if self.has_to_wait(issuer.as_ref(), bundle.as_ref(), &digest, now, in_force)? {
+            return Ok(());
+        }
         let validity = pair.validity;
         sink(pair.chain, pair.key)
             .map_err(|source| Error::Refused { path: self.certificate.clone(), source })?;
-        self.facts = Facts {
-            leaf: Some(validity),
-            authority: None,
-            issuer: None,
-            bundle: bundle.or_else(|| self.facts.bundle.take()), // a bundle that vanishes is not withdrawn
-        };
-        self.seen = Some(digest);
+        self.facts = Facts { leaf: Some(validity), authority: None, issuer, bundle };
+        (self.seen, self.waiting) = (Some(digest), None);
         tracing::info!(path = %self.certificate.display(), not_after = %validity.not_after, "serving the certificate from its file");
         Ok(())
+    }
+
+    /// Whether a certificate of `issuer` has to wait until API servers trust it. What they have to trust meanwhile is that
+    /// and what is served.
+    fn has_to_wait(
+        &mut self,
+        issuer: Option<&Certificate>,
+        bundle: Option<&Bundle>,
+        digest: &[u8],
+        now: Timestamp,
+        in_force: impl FnOnce(&Certificate) -> InForce,
+    ) -> Result<bool, Error> {
+        // Nothing that is trusted is served, or it is refused by everybody from now on.
+        let (Some(leaf), Some(served)) = (self.facts.leaf, &self.facts.issuer) else { return Ok(false) };
+        if now >= leaf.not_after {
+            return Ok(false);
+        }
+        let Some(issuer) = issuer else {
+            let bundle = self.bundle.clone().unwrap_or_default();
+            return Err(Error::Unsigned { certificate: self.certificate.clone(), bundle });
+        };
+        if issuer.identity() == served.identity() {
+            return Ok(false);
+        }
+        let is_trusted = match in_force(issuer) {
+            InForce::Unseen => return Ok(false),
+            InForce::Trusted => true,
+            InForce::Distrusted => false,
+        };
+        let known = self.waiting.as_ref().filter(|waiting| waiting.digest == digest);
+        // API servers learn of a bundle a moment after it can be read back: one look is not enough.
+        if known.is_some_and(|waiting| waiting.was_trusted && is_trusted) {
+            return Ok(false);
+        }
+        if known.is_none() {
+            let path = self.certificate.display();
+            tracing::info!(%path, ?issuer, "the certificate in its file waits until API servers trust its authority");
+        }
+        self.wait_no_more();
+        let alone = self.facts.bundle.clone();
+        let all = [alone.as_ref(), bundle].into_iter().flatten().flat_map(Bundle::certificates);
+        self.facts.bundle = Bundle::of(all.cloned());
+        self.waiting = Some(Waiting { digest: digest.to_vec(), bundle: alone, was_trusted: is_trusted });
+        Ok(true)
+    }
+
+    /// What waits is not there any more.
+    fn wait_no_more(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            self.facts.bundle = waiting.bundle;
+        }
     }
 
     /// What is in use.
@@ -147,7 +236,7 @@ impl MountedFiles {
 
     async fn read(&self) -> Result<Content, Error> {
         let bundle = match &self.bundle {
-            Some(path) => read_optional(path).await?,
+            Some(path) => Some(read(path).await.map_err(of_authority)?),
             None => None,
         };
         Ok(Content { certificate: read(&self.certificate).await?, key: read(&self.key).await?, bundle })
@@ -190,6 +279,19 @@ impl fmt::Debug for MountedFiles {
     }
 }
 
+impl Pair {
+    /// Which authority in the bundle has signed it, whatever is between. Nothing of a name is asked here.
+    fn issuer(&self, bundle: &Bundle, now: Timestamp) -> Option<Certificate> {
+        let chain: Vec<_> = self.chain.iter().filter_map(|der| Certificate::read(der.clone()).ok()).collect();
+        let name = chain.first()?.names().iter().next()?.replacen('*', "any", 1);
+        let names = [name];
+        let signs = |one: &&Certificate| {
+            verify::check(&chain, std::slice::from_ref(*one), &[Usage::Server], &names, now).is_ok()
+        };
+        bundle.certificates().iter().find(signs).cloned()
+    }
+}
+
 impl Content {
     fn digest(&self) -> Vec<u8> {
         let mut context = Context::new(&SHA256);
@@ -206,12 +308,12 @@ pub(super) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
     tokio::fs::read(path).await.map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
-async fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    match read(path).await {
-        Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        other => other.map(Some),
+fn of_authority(error: Error) -> Error {
+    match error {
+        Error::Read { path, source } => Error::ReadAuthority { path, source },
+        other => other,
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::certs) mod tests;

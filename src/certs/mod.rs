@@ -17,6 +17,7 @@ pub mod authority;
 pub mod certificate;
 pub mod clients;
 pub mod files;
+pub mod kept;
 pub mod mint;
 pub mod rbac;
 pub mod rotate;
@@ -24,7 +25,7 @@ pub mod verify;
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -34,6 +35,7 @@ use tokio::sync::{Notify, watch};
 use authority::SharedAuthority;
 use certificate::{Bundle, Certificate, Validity};
 use files::MountedFiles;
+use kept::Kept;
 use rotate::InForce;
 
 /// Any error that a sink may have.
@@ -78,7 +80,7 @@ pub struct Facts {
     pub leaf: Option<Validity>,
     /// When the authority that signs leaves holds, where it is ours.
     pub authority: Option<Validity>,
-    /// The authority's certificate that the leaf was signed under, where the authority is ours.
+    /// The authority's certificate that the leaf was signed under, where it is known.
     pub issuer: Option<Certificate>,
     /// What a client has to trust; absent where others do.
     pub bundle: Option<Bundle>,
@@ -95,6 +97,8 @@ pub struct State {
     pub successes: u64,
     /// Rounds that failed since the start.
     pub failures: u64,
+    /// How many authorities the CA bundles in force have in common, as they were last read; 0 where no task reads them.
+    pub in_force: usize,
     /// The newest ticket of [`Handle::fresh`] that was drawn before the last round began.
     answered: u64,
 }
@@ -122,6 +126,25 @@ struct Asked {
     in_force: Mutex<Option<Vec<Certificate>>>,
     /// Whether that task may not look.
     is_unreadable: AtomicBool,
+    /// What stays in these bundles.
+    kept: Mutex<Kept>,
+}
+
+/// One round of writing the CA bundles.
+#[derive(Debug)]
+pub struct Round {
+    asked: Arc<Asked>,
+    wanted: Bundle,
+    past: Vec<Certificate>,
+    now: Timestamp,
+}
+
+impl Round {
+    /// What a bundle that holds `live` has to hold.
+    #[must_use]
+    pub fn bundle(&self, live: Vec<Certificate>) -> Bundle {
+        self.asked.kept().beside(&self.wanted, &self.past, live, self.now)
+    }
 }
 
 impl Asked {
@@ -135,6 +158,14 @@ impl Asked {
 
     fn saw(&self, seen: Vec<Certificate>) {
         *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+
+    fn seen(&self) -> usize {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Vec::len)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -159,12 +190,10 @@ impl Source {
     /// When something could not be read, written or served; the state says so too.
     pub async fn refresh(&mut self, publisher: &Publisher) -> Result<(), Error> {
         let ticket = publisher.asked.tickets.load(Ordering::Acquire);
+        let in_force = |authority: &Certificate| publisher.asked.in_force(authority);
         let outcome = match self {
-            Self::Authority(source) => {
-                let in_force = |authority: &Certificate| publisher.asked.in_force(authority);
-                source.refresh(&publisher.sink, in_force).await.map_err(Error::from)
-            }
-            Self::Files(source) => source.refresh(&publisher.sink).await.map_err(Error::from),
+            Self::Authority(source) => source.refresh(&publisher.sink, in_force).await.map_err(Error::from),
+            Self::Files(source) => source.refresh(&publisher.sink, in_force).await.map_err(Error::from),
         };
         publisher.tell(self.facts(), outcome.as_ref().err(), ticket);
         outcome
@@ -218,6 +247,7 @@ impl Publisher {
             state.successes += u64::from(failure.is_none());
             state.failures += u64::from(failure.is_some());
             state.facts = facts;
+            state.in_force = self.asked.seen();
             state.failure = failure;
             state.answered = ticket;
         });
@@ -267,6 +297,13 @@ impl Handle {
         self.asked.wake.notify_one();
     }
 
+    /// Begins a round of writing the CA bundles, which have to hold `wanted`.
+    #[must_use]
+    pub fn begin_round(&self, wanted: Bundle, now: Timestamp) -> Round {
+        let past = self.asked.kept().begin(&wanted, now);
+        Round { asked: Arc::clone(&self.asked), wanted, past, now }
+    }
+
     /// The right to read the CA bundles in force is missing.
     pub fn may_not_see_in_force(&self) {
         self.asked.is_unreadable.store(true, Ordering::Release);
@@ -274,7 +311,7 @@ impl Handle {
     }
 
     /// Waits until there is a leaf to serve, and the CA bundles in force have the authority that signed it, where it is
-    /// ours and a task looks at them. Where that task may not, the leaf has to do: a process that starts has no other.
+    /// known and a task looks at them. Where that task may not, the leaf has to do: a process that starts has no other.
     pub async fn trusted(&mut self) {
         let asked = Arc::clone(&self.asked);
         let is_trusted = |issuer: &Certificate| {

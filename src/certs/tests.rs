@@ -53,7 +53,8 @@ fn files_source() -> (tempfile::TempDir, Source) {
     let authority = Authority::create(START).unwrap();
     std::fs::write(directory.path().join("tls.key"), authority.key_pem()).unwrap();
     std::fs::write(directory.path().join("tls.crt"), authority.certificate_pem()).unwrap();
-    let source = Source::Files(Box::new(MountedFiles::in_directory(directory.path(), || START)));
+    std::fs::write(directory.path().join("ca.crt"), "").unwrap();
+    let source = Source::Files(Box::new(files::tests::mounted(directory.path(), || START)));
     (directory, source)
 }
 
@@ -137,6 +138,18 @@ async fn a_leaf_of_our_authority_is_trusted_once_that_is_seen_in_force_or_may_no
         handle.may_not_see_in_force();
     };
     assert!(is_trusted(&facts(Some(&ours)), &may_not));
+}
+
+#[tokio::test]
+async fn the_state_says_how_many_authorities_were_read_back_and_not_how_many_are_wanted() {
+    let (_directory, mut source) = files_source();
+    let (publisher, handle) = publisher(|_, _| Ok(()));
+    source.refresh(&publisher).await.unwrap();
+    assert_eq!((handle.state().facts.bundle, handle.state().in_force), (None, 0));
+    let both = [(); 2].map(|()| Authority::create(START).unwrap().certificate().clone());
+    handle.saw_in_force(both.to_vec());
+    source.refresh(&publisher).await.unwrap();
+    assert_eq!(handle.state().in_force, 2);
 }
 
 #[test]

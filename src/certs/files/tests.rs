@@ -36,8 +36,19 @@ impl Mount {
     }
 
     fn files(&self) -> MountedFiles {
-        MountedFiles::in_directory(self.directory.path(), || START)
+        mounted(self.directory.path(), || START)
     }
+}
+
+/// Reads a mounted Secret of type `kubernetes.io/tls`.
+pub(in crate::certs) fn mounted(directory: &Path, clock: Clock) -> MountedFiles {
+    let [certificate, key, bundle] = ["tls.crt", "tls.key", "ca.crt"].map(|name| directory.join(name));
+    MountedFiles::new(certificate, key, Some(bundle), clock)
+}
+
+/// Other clients write what is in force.
+const fn unseen(_: &Certificate) -> InForce {
+    InForce::Unseen
 }
 
 /// Certificate and key in PEM, signed by `authority` at `now`.
@@ -56,7 +67,7 @@ async fn a_swapped_link_is_noticed_and_the_new_certificate_served() {
     for served in 1..=3 {
         let (certificate, key) = pair(&authority, START);
         mount.write(&certificate, &key, &authority.certificate_pem());
-        files.refresh(&shelf.sink()).await.unwrap();
+        files.refresh(&shelf.sink(), unseen).await.unwrap();
         assert_eq!(shelf.served(), served);
         let bundle = files.facts().bundle.unwrap();
         verify(shelf.0.lock().unwrap().last().unwrap(), &bundle, NAME, START).unwrap();
@@ -71,7 +82,7 @@ async fn what_is_served_already_is_not_served_again() {
     let (certificate, key) = pair(&authority, START);
     for _ in 0..3 {
         mount.write(&certificate, &key, b"");
-        files.refresh(&shelf.sink()).await.unwrap();
+        files.refresh(&shelf.sink(), unseen).await.unwrap();
     }
     assert_eq!(shelf.served(), 1);
     assert_eq!(files.facts().bundle, None, "an empty file is no bundle");
@@ -86,7 +97,7 @@ async fn what_cannot_be_served_is_named_and_the_certificate_before_stays() {
     let (_, other_key) = pair(&authority, START);
     let (expired, expired_key) = pair(&authority, START - SignedDuration::from_hours(8 * 24));
     mount.write(&certificate, &key, b"");
-    files.refresh(&shelf.sink()).await.unwrap();
+    files.refresh(&shelf.sink(), unseen).await.unwrap();
     let facts = files.facts();
     let bad: [([&[u8]; 3], &str); 6] = [
         ([&certificate, &other_key, b""], "failed to use"),
@@ -98,7 +109,7 @@ async fn what_cannot_be_served_is_named_and_the_certificate_before_stays() {
     ];
     for ([certificate, key, bundle], reason) in bad {
         mount.write(certificate, key, bundle);
-        let message = files.refresh(&shelf.sink()).await.unwrap_err().to_string();
+        let message = files.refresh(&shelf.sink(), unseen).await.unwrap_err().to_string();
         assert!(message.contains(reason), "{message}");
         assert!(message.contains(&*mount.directory.path().to_string_lossy()), "{message}");
         assert_eq!(files.facts(), facts);
@@ -106,20 +117,26 @@ async fn what_cannot_be_served_is_named_and_the_certificate_before_stays() {
     assert_eq!(shelf.served(), 1);
     let (certificate, key) = pair(&authority, START);
     mount.write(&certificate, &key, b"");
-    files.refresh(&shelf.sink()).await.unwrap();
+    files.refresh(&shelf.sink(), unseen).await.unwrap();
     assert_eq!(shelf.served(), 2);
 }
 
 #[tokio::test]
-async fn a_missing_file_is_an_error_but_a_missing_bundle_is_not() {
+async fn each_missing_file_is_an_error_and_that_of_the_authority_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
-    let mut files = MountedFiles::in_directory(directory.path(), || START);
-    let shelf = Shelf::default();
-    assert!(matches!(files.refresh(&shelf.sink()).await, Err(Error::Read { .. })));
-    let (certificate, key) = pair(&Authority::create(START).unwrap(), START);
-    std::fs::write(directory.path().join("tls.crt"), certificate).unwrap();
-    std::fs::write(directory.path().join("tls.key"), key).unwrap();
-    files.refresh(&shelf.sink()).await.unwrap();
+    let file = |name: &str, content: Vec<u8>| std::fs::write(directory.path().join(name), content).unwrap();
+    let mut files = mounted(directory.path(), || START);
+    let (authority, shelf) = (Authority::create(START).unwrap(), Shelf::default());
+    let (certificate, key) = pair(&authority, START);
+    let message = files.refresh(&shelf.sink(), unseen).await.unwrap_err().to_string();
+    let path = directory.path().join("ca.crt").display().to_string();
+    assert!(message.contains(&path) && message.contains("--tls-ca"), "{message}");
+    assert!(message.contains("put the certificate of the authority"), "{message}");
+    file("ca.crt", authority.certificate_pem());
+    assert!(matches!(files.refresh(&shelf.sink(), unseen).await, Err(Error::Read { .. })));
+    file("tls.crt", certificate);
+    file("tls.key", key);
+    files.refresh(&shelf.sink(), unseen).await.unwrap();
     assert_eq!(shelf.served(), 1);
 }
 
@@ -130,10 +147,114 @@ async fn a_bundle_that_vanishes_is_not_withdrawn() {
     let mut files = mount.files();
     let (certificate, key) = pair(&authority, START);
     mount.write(&certificate, &key, &authority.certificate_pem());
-    files.refresh(&shelf.sink()).await.unwrap();
+    files.refresh(&shelf.sink(), unseen).await.unwrap();
     let bundle = files.facts().bundle;
     mount.write(&certificate, &key, b"");
-    files.refresh(&shelf.sink()).await.unwrap();
+    files.refresh(&shelf.sink(), unseen).await.unwrap();
     assert!(bundle.is_some());
     assert_eq!(files.facts().bundle, bundle);
+}
+
+/// A mount that serves a certificate of one authority, and then holds one of another.
+struct Exchange {
+    mount: Mount,
+    shelf: Shelf,
+    files: MountedFiles,
+    old: Authority,
+    new: Authority,
+}
+
+impl Exchange {
+    async fn begin() -> Self {
+        let [old, new] = [(); 2].map(|()| Authority::create(START).unwrap());
+        let (mut mount, shelf) = (Mount::new(), Shelf::default());
+        let mut files = mount.files();
+        let (certificate, key) = pair(&old, START);
+        mount.write(&certificate, &key, &old.certificate_pem());
+        files.refresh(&shelf.sink(), |_: &Certificate| InForce::Distrusted).await.unwrap();
+        assert_eq!(shelf.served(), 1, "there is no other");
+        assert_eq!(files.facts().issuer.as_ref(), Some(old.certificate()));
+        Self { mount, shelf, files, old, new }
+    }
+
+    fn exchange(&mut self) {
+        let (certificate, key) = pair(&self.new, START);
+        self.mount.write(&certificate, &key, &self.new.certificate_pem());
+    }
+
+    /// Reads once, while the new authority is in force like that; how many certificates have been served.
+    async fn round(&mut self, in_force: InForce) -> usize {
+        let expected = self.new.certificate().identity().clone();
+        let look = |asked: &Certificate| {
+            assert_eq!(*asked.identity(), expected);
+            in_force
+        };
+        self.files.refresh(&self.shelf.sink(), look).await.unwrap();
+        self.shelf.served()
+    }
+
+    fn both(&self) -> Option<Bundle> {
+        Bundle::of([&self.old, &self.new].map(|one| one.certificate().clone()))
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_waits_until_that_is_seen_in_force_twice() {
+    let mut exchange = Exchange::begin().await;
+    exchange.exchange();
+    let looks =
+        [InForce::Distrusted, InForce::Distrusted, InForce::Trusted, InForce::Distrusted, InForce::Trusted];
+    for look in looks {
+        assert_eq!(exchange.round(look).await, 1);
+        let facts = exchange.files.facts();
+        assert_eq!(facts.bundle, exchange.both(), "API servers have to trust both");
+        assert_eq!(facts.issuer.as_ref(), Some(exchange.old.certificate()));
+    }
+    assert_eq!(exchange.round(InForce::Trusted).await, 2);
+    let facts = exchange.files.facts();
+    assert_eq!(facts.bundle, Bundle::of([exchange.new.certificate().clone()]));
+    assert_eq!(facts.issuer.as_ref(), Some(exchange.new.certificate()));
+}
+
+#[tokio::test]
+async fn what_waits_is_given_up_where_the_mount_is_taken_back() {
+    let mut exchange = Exchange::begin().await;
+    let before = exchange.files.facts();
+    let read = |name| std::fs::read(exchange.mount.directory.path().join(name)).unwrap();
+    let old = ["tls.crt", "tls.key", "ca.crt"].map(read);
+    exchange.exchange();
+    assert_eq!(exchange.round(InForce::Distrusted).await, 1);
+    exchange.mount.write(&old[0], &old[1], &old[2]);
+    assert_eq!(exchange.round(InForce::Distrusted).await, 1);
+    assert_eq!(exchange.files.facts(), before);
+}
+
+#[tokio::test]
+async fn where_other_clients_write_the_bundle_a_new_certificate_is_served_at_once() {
+    let mut exchange = Exchange::begin().await;
+    exchange.exchange();
+    assert_eq!(exchange.round(InForce::Unseen).await, 2);
+}
+
+#[tokio::test]
+async fn a_certificate_that_its_own_authority_has_not_signed_does_not_replace_one_that_is_trusted() {
+    let mut exchange = Exchange::begin().await;
+    let (certificate, key) = pair(&exchange.new, START);
+    exchange.mount.write(&certificate, &key, &exchange.old.certificate_pem());
+    let outcome = exchange.files.refresh(&exchange.shelf.sink(), unseen).await;
+    assert!(matches!(outcome, Err(Error::Unsigned { .. })), "{outcome:?}");
+    assert_eq!(exchange.shelf.served(), 1);
+    exchange.exchange();
+    exchange.round(InForce::Trusted).await;
+    assert_eq!(exchange.round(InForce::Trusted).await, 2);
+}
+
+#[tokio::test]
+async fn once_the_one_before_has_expired_the_new_one_is_served_whatever_is_in_force() {
+    let mut exchange = Exchange::begin().await;
+    let later = START + SignedDuration::from_hours(8 * 24);
+    exchange.files.clock = || START + SignedDuration::from_hours(8 * 24);
+    let (certificate, key) = pair(&exchange.new, later);
+    exchange.mount.write(&certificate, &key, &exchange.new.certificate_pem());
+    assert_eq!(exchange.round(InForce::Distrusted).await, 2);
 }
