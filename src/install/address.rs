@@ -6,13 +6,15 @@ use hyper::Uri;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1 as admission;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as definition;
+use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::certs::mint::service_names;
 use crate::review::Endpoint;
 
 /// Where the API server finds the gate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Address {
     /// A Service of the cluster that the API server belongs to.
     Service {

@@ -5,12 +5,12 @@
 //! the change of resource version that would reset every watch); each call has a limit; an error names its object.
 //! Never: compares by itself. The API server knows its defaults and normal forms better than any copy of them.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
-use kube::core::PartialObjectMeta;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use semver::Version;
@@ -83,26 +83,15 @@ pub enum Applied {
     LeftAlone,
 }
 
-/// Brings `wanted` about.
+/// Brings about what `decide` wants in place of the object that is there.
 ///
 /// # Errors
 /// When the API server refuses it or does not answer.
-pub async fn apply<K>(api: &Api<K>, wanted: &K, policy: Policy) -> Result<Applied, Error>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
-{
-    apply_by(api, &wanted.name_any(), policy, |_| wanted.clone()).await
-}
-
-/// The same, where what is wanted depends on what there is: it is decided by the state that is written over.
-///
-/// # Errors
-/// When the API server refuses it or does not answer.
-pub(super) async fn apply_by<K>(
+pub(super) async fn apply<K>(
     api: &Api<K>,
     name: &str,
     policy: Policy,
-    decide: impl Fn(Option<&PartialObjectMeta<K>>) -> K,
+    decide: impl Fn(Option<&K>) -> K,
 ) -> Result<Applied, Error>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
@@ -113,9 +102,8 @@ where
     };
     let mut attempt = 0;
     loop {
-        let before = call(api.get_metadata_opt(name)).await.map_err(failed("read"))?;
+        let before = call(api.get_opt(name)).await.map_err(failed("read"))?;
         let wanted = decide(before.as_ref());
-        let is_bound = policy != Policy::Always;
         if before.as_ref().is_some_and(|live| policy.leaves_alone(live, &wanted)) {
             if policy == Policy::UnlessNewerRelease {
                 tracing::warn!(
@@ -126,7 +114,7 @@ where
             return Ok(Applied::LeftAlone);
         }
         let version = before.and_then(|before| before.resource_version());
-        match write(api, name, &wanted, version.as_ref().filter(|_| is_bound)).await {
+        match write(api, name, &wanted, version.as_ref()).await {
             Err(error) if error.is_lost_race() && attempt < ATTEMPTS => {
                 tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
                 attempt += 1;
@@ -153,6 +141,19 @@ where
     call(api.get(name)).await.map_err(failed)
 }
 
+/// The annotations of the object of that name; none where it is not there.
+///
+/// # Errors
+/// When the API server does not answer.
+pub(super) async fn annotations<K>(api: &Api<K>, name: &str) -> Result<BTreeMap<String, String>, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let failed = |source| Error::Call { verb: "read", object: describe::<K>(name), source };
+    let live = call(api.get_metadata_opt(name)).await.map_err(failed)?;
+    Ok(live.and_then(|live| live.metadata.annotations).unwrap_or_default())
+}
+
 /// Applies `wanted`; with a version, only if that is still the newest: what was read of the object then holds at the
 /// moment of writing.
 async fn write<K>(api: &Api<K>, name: &str, wanted: &K, version: Option<&String>) -> Result<K, call::Error>
@@ -168,7 +169,7 @@ where
 impl Policy {
     /// Whether an object stays as it is because of who wrote it. Without the annotation, a person took it off: that is
     /// a change to undo like any other.
-    fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
+    fn leaves_alone<K: Resource>(self, live: &K, wanted: &K) -> bool {
         let both =
             |annotation| Some((live.annotations().get(annotation)?, wanted.annotations().get(annotation)?));
         match self {
@@ -229,8 +230,6 @@ pub(super) fn describe<K: Resource<DynamicType = ()>>(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use kube::api::ObjectMeta;
 
     use super::*;
@@ -245,14 +244,14 @@ mod tests {
         let wanted = CustomResourceDefinition { metadata, ..CustomResourceDefinition::default() };
         let left = |release| {
             let metadata = annotated(release);
-            let live = PartialObjectMeta { metadata, ..PartialObjectMeta::default() };
+            let live = CustomResourceDefinition { metadata, ..CustomResourceDefinition::default() };
             [Policy::Always, Policy::UnlessNewerRelease, Policy::UnlessOtherRelease]
                 .map(|policy| policy.leaves_alone(&live, &wanted))
         };
         assert_eq!(left("1.2.0"), [false; 3]);
         assert_eq!(left("1.1.0"), [false, false, true]);
         assert_eq!(left("1.3.0"), [false, true, true]);
-        let bare = PartialObjectMeta::<CustomResourceDefinition>::default();
+        let bare = CustomResourceDefinition::default();
         assert!(!Policy::UnlessOtherRelease.leaves_alone(&bare, &wanted));
     }
 }

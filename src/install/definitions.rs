@@ -2,21 +2,23 @@
 //!
 //! Guarantees: every version that an object may be stored in is there; the hub is served, whichever others are not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, WebhookConversion,
 };
+use serde::{Deserialize, Serialize};
 
-use super::{INSTALLED_BY, Plan, SERVED_VERSIONS, address, annotations};
+use super::{Plan, address, annotations};
 use crate::api::{UnknownVersion, Version};
 use crate::kinds::KINDS;
 
 /// The versions by which API servers serve our kinds. The others stay in the definitions, since objects may be stored
 /// in them; clients cannot ask for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Served(BTreeSet<Version>);
 
 /// These versions cannot be the ones that are served.
@@ -68,6 +70,20 @@ impl FromStr for Served {
     }
 }
 
+impl TryFrom<String> for Served {
+    type Error = InvalidServed;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Served> for String {
+    fn from(served: Served) -> Self {
+        served.to_string()
+    }
+}
+
 /// The newest first, as it is asked for.
 impl fmt::Display for Served {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,40 +96,6 @@ impl fmt::Display for Served {
 #[must_use]
 pub fn all(plan: &Plan) -> Vec<CustomResourceDefinition> {
     KINDS.iter().map(|kind| with_conversion(kind.definition(), plan)).collect()
-}
-
-/// The same as a gate writes them, with its own setting noted in them: gates with another one keep to that.
-#[must_use]
-pub fn installed(plan: &Plan) -> Vec<CustomResourceDefinition> {
-    let mut all = all(plan);
-    for definition in &mut all {
-        note(definition, &plan.served);
-    }
-    all
-}
-
-/// A definition of [`installed`] for an object with those annotations which a gate of the same release with another
-/// setting wrote last: with the versions served that this one wants. All else is the same for both, the conversion and
-/// the bundle among it, so that each of them may put that right. None where no such gate wrote it.
-#[must_use]
-pub fn as_noted(
-    wanted: &CustomResourceDefinition,
-    plan: &Plan,
-    live: &BTreeMap<String, String>,
-) -> Option<(CustomResourceDefinition, Served)> {
-    let release = wanted.metadata.annotations.as_ref()?.get(INSTALLED_BY);
-    let noted = live.get(SERVED_VERSIONS).filter(|_| live.get(INSTALLED_BY) == release)?;
-    // What no gate writes was changed by a person, and is put right like any other change.
-    let served = noted.parse::<Served>().ok().filter(|served| *served != plan.served)?;
-    let mut definition = wanted.clone();
-    serve(&mut definition, &served);
-    note(&mut definition, &served);
-    Some((definition, served))
-}
-
-fn note(definition: &mut CustomResourceDefinition, served: &Served) {
-    let noted = (SERVED_VERSIONS.to_owned(), served.to_string());
-    definition.metadata.annotations.get_or_insert_default().extend([noted]);
 }
 
 fn serve(definition: &mut CustomResourceDefinition, served: &Served) {

@@ -4,9 +4,9 @@
 //! to our kinds fails. Therefore our definitions and configurations are watched and put right.
 //!
 //! Guarantees: no write when nothing differs; before each correction the certificates are read afresh, so that a
-//! replica which has not seen the newest bundle yet does not take it back; a new bundle is read back, and only what is
-//! in force then counts as trusted, before the certificates rely on it; a client that keeps undoing a correction is
-//! met with growing pauses of up to [`LONGEST`].
+//! replica which has not seen the newest bundle yet does not take it back; after it the bundles are read back, and only
+//! what is in force then counts as trusted, before the certificates rely on it; settings of other replicas stay as
+//! [`super::takeover`] says; a client that keeps undoing a correction is met with growing pauses of up to [`LONGEST`].
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -22,11 +22,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource};
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::watch;
 
-use super::apply::describe;
-use super::{Error, NAME, Plan, definitions, look, restore};
+use super::apply::{Policy, describe};
+use super::settings::Settings;
+use super::write::Writing;
+use super::{Error, NAME, Plan, definitions, look};
 use crate::certs::Handle;
-use crate::certs::certificate::Bundle;
 use crate::runtime::clock;
 
 /// The longest pause between two corrections.
@@ -37,6 +40,24 @@ const FIRST: Duration = Duration::from_secs(1);
 const CALM: Duration = Duration::from_mins(5);
 /// Changes come in groups: what follows within this time is met by one correction.
 const GROUP: Duration = Duration::from_millis(250);
+/// Between two looks without a change: an authority that is not wanted any more leaves the bundles some time.
+const ROUNDS: Duration = Duration::from_hours(1);
+/// The same as long as other settings are installed than this replica's, whose address may cease to answer.
+const OTHERS: Duration = Duration::from_secs(10);
+
+/// What is guarded, and how.
+pub struct Guarded {
+    /// What writes.
+    pub client: Client,
+    /// What this replica would install; its bundle is kept up with what the certificates say.
+    pub plan: Plan,
+    /// What is served, and has to be trusted.
+    pub certificates: Handle,
+    /// Whether this replica leads.
+    pub leads: watch::Receiver<bool>,
+    /// 1 while the last correction failed.
+    pub failing: Gauge,
+}
 
 /// How fast corrections follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,19 +79,21 @@ impl Pace {
     }
 }
 
-/// Watches and corrects without end; dropping the future ends it. `plan.bundle` is kept up with what `certificates`
-/// says.
-pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: Handle) -> Infallible {
+/// Watches and corrects without end; dropping the future ends it.
+pub async fn run_drift_guard(guarded: Guarded) -> Infallible {
+    let Guarded { client, mut plan, mut certificates, mut leads, failing } = guarded;
     let mut changes = pin!(changes(&client));
     let mut pace = Pace::default();
     let mut corrected = clock::instant();
     let mut is_due = false;
-    let mut seen = None;
+    let mut theirs = None;
     loop {
         if !is_due {
             tokio::select! {
                 Some(()) = changes.next() => {}
                 () = certificates.bundle_other_than(plan.bundle.as_ref()) => {}
+                Ok(()) = leads.changed() => {}
+                () = tokio::time::sleep(if theirs.is_some() { OTHERS } else { ROUNDS }) => {}
             }
         }
         pace.recover(corrected.elapsed());
@@ -79,12 +102,14 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
         tokio::time::sleep(if is_news { GROUP } else { GROUP.max(pace.pause) }).await;
         while let Some(Some(())) = changes.next().now_or_never() {}
         plan.bundle = certificates.fresh().await.facts.bundle.or(plan.bundle);
-        let outcome = restore_and_look(&client, &plan, &certificates, &mut seen).await;
+        let is_leader = *leads.borrow_and_update();
+        let outcome = restore_and_look(&client, &plan, &certificates, is_leader, &mut theirs).await;
         tracing::debug!("looked at the installation");
         if let Err(error) = &outcome {
             tracing::warn!(reason = %error, "failed to correct the installation");
         }
         is_due = outcome.is_err();
+        failing.set(i64::from(is_due));
         if outcome.unwrap_or(true) && (is_due || !is_news) {
             pace.slow_down();
             corrected = clock::instant();
@@ -92,26 +117,44 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
     }
 }
 
-/// Corrects, and reports what is in force to the certificates where the bundle was not `seen` there yet, or may be there no
-/// longer; whether anything differed.
+/// Corrects, and reports what is in force to the certificates, also where this replica could not write: another one may
+/// have. Whether anything differed.
 async fn restore_and_look(
     client: &Client,
     plan: &Plan,
     certificates: &Handle,
-    seen: &mut Option<Bundle>,
+    leads: bool,
+    theirs: &mut Option<Settings>,
 ) -> Result<bool, Error> {
-    let outcome = restore(client, plan).await;
-    if plan.bundle.is_none() || (outcome.is_ok() && *seen == plan.bundle) {
-        return outcome;
-    }
-    // Another replica may have written what this one could not.
+    let outcome = restore(client, plan, certificates, leads, theirs).await;
     match look(client, certificates).await {
-        Ok(bundle) => {
-            *seen = bundle;
-            outcome
-        }
+        Ok(()) => outcome,
         Err(error) => outcome.and(Err(error)),
     }
+}
+
+/// Writes everything again as far as it differs; whether anything did. `theirs`: the settings of other replicas that are
+/// installed.
+async fn restore(
+    client: &Client,
+    plan: &Plan,
+    certificates: &Handle,
+    leads: bool,
+    theirs: &mut Option<Settings>,
+) -> Result<bool, Error> {
+    let writing = Writing::begin(client, plan, certificates, Policy::UnlessOtherRelease, leads).await?;
+    if let Some(installed) = writing.theirs.as_ref().filter(|_| !leads && writing.theirs != *theirs) {
+        tracing::warn!(
+            ?installed,
+            ours = ?Settings::of(plan),
+            "a replica with other settings has installed: its settings stay until this one leads, or their address does \
+             not answer"
+        );
+    }
+    theirs.clone_from(&writing.theirs);
+    let definitions = writing.definitions().await?;
+    let configurations = writing.configurations().await?;
+    Ok(definitions || configurations)
 }
 
 /// One item for each change of one of our objects, by any client.

@@ -9,7 +9,7 @@
 //!
 //! Guarantees: nothing in the cluster points at a gate that did not answer its own call; writing what is there
 //! already changes nothing, not even a resource version, so that a restart resets no watch; afterwards
-//! [`guard`] keeps it so.
+//! [`guard`] keeps it so; replicas with other settings keep to those that are noted (see [`takeover`]).
 //! Never: removes anything.
 //!
 //! To uninstall, delete what deployed gatehouse. With `--cluster-role` both webhook configurations belong to its
@@ -26,6 +26,7 @@
 
 pub mod address;
 pub mod apply;
+pub mod bundles;
 pub mod definitions;
 pub mod guard;
 pub mod owner;
@@ -33,35 +34,37 @@ pub mod policies;
 pub mod probe;
 pub mod rbac;
 pub mod served;
+pub mod settings;
+pub mod takeover;
 pub mod webhooks;
+mod write;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
-};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 use tracing::warn;
 
 use crate::certs::Handle;
-use crate::certs::certificate::{Bundle, Certificate};
+use crate::certs::certificate::Bundle;
 use crate::runtime::supervisor::chain;
 use crate::storage;
 use crate::storage::requests::Requests;
 pub use address::Address;
-use apply::{Applied, Policy, apply, apply_by};
+use apply::Policy;
+pub use bundles::look;
 pub use definitions::Served;
+use write::Writing;
 
 /// What both webhook configurations are called.
 pub const NAME: &str = "gatehouse";
 /// The annotation that says which release wrote an object last.
 pub const INSTALLED_BY: &str = "gatehouse.dev/installed-by";
 
-/// The annotation of a definition that says which versions the gate that wrote it last has it serve.
-pub const SERVED_VERSIONS: &str = "gatehouse.dev/served-versions";
+/// The annotation that says which settings an object was written with last.
+pub const INSTALLED_WITH: &str = "gatehouse.dev/installed-with";
 
 /// How long a definition may take until it is served.
 const ESTABLISHED: Duration = Duration::from_secs(30);
@@ -107,18 +110,26 @@ pub enum Error {
     Owner(#[from] owner::Error),
 }
 
-/// Installs all there is, in the order in which each step may rely on the one before.
+/// Installs all there is, in the order in which each step may rely on the one before. `leads`: whether this replica
+/// does, and so brings its own settings into force.
 ///
 /// # Errors
 /// At the first step that fails; every step may be repeated.
-pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Result<(), Error> {
+pub async fn install(
+    client: &Client,
+    plan: &Plan,
+    certificates: &Handle,
+    leads: bool,
+    listener: SocketAddr,
+) -> Result<(), Error> {
     probe::probe(listener, plan).await?;
     let policy = if plan.replaces_newer { Policy::Always } else { Policy::UnlessNewerRelease };
-    write_definitions(client, plan, policy).await?;
+    let writing = Writing::begin(client, plan, certificates, policy, leads).await?;
+    writing.definitions().await?;
     for name in definitions::names() {
         apply::established(client, &name, ESTABLISHED).await?;
     }
-    write_configurations(client, plan, policy).await?;
+    writing.configurations().await?;
     for name in definitions::names() {
         // Nothing relies on it, and who may not write the status may install all the same.
         if let Err(error) = storage::say_settled(&Requests::through(client.clone()), &name).await {
@@ -128,118 +139,19 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
     Ok(())
 }
 
-/// Writes everything again as far as it differs; whether anything did.
-async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
-    let definitions = restore_definitions(client, plan).await?;
-    let configurations = write_configurations(client, plan, Policy::UnlessOtherRelease).await?;
-    Ok(definitions || configurations)
-}
-
-/// Writes the definitions again as far as they differ; whether any did. The served versions stay as the gate has them
-/// that wrote a definition last: two gates with other settings would undo each other's work without end. This one
-/// corrects all else, whichever gate wrote it, for that one may be gone.
-async fn restore_definitions(client: &Client, plan: &Plan) -> Result<bool, apply::Error> {
-    let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let mut written = false;
-    for wanted in definitions::installed(plan) {
-        let name = wanted.name_any();
-        let applied = apply_by(&api, &name, Policy::UnlessOtherRelease, |live| {
-            let noted = live.and_then(|live| definitions::as_noted(&wanted, plan, live.annotations()));
-            let Some((definition, theirs)) = noted else { return wanted.clone() };
-            warn!(
-                definition = name,
-                %theirs,
-                ours = %plan.served,
-                "a replica with other --served-versions wrote the definition: its versions stay served until the next \
-                 leader installs, or a replica starts"
-            );
-            definition
-        });
-        written |= applied.await? == Applied::Written;
-    }
-    Ok(written)
-}
-
 /// Whether it was this release that wrote all definitions last.
 ///
 /// # Errors
-/// When one is not there, or could not be read.
+/// When one could not be read.
 pub async fn are_defined_by_this_release(client: &Client) -> Result<bool, Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     for name in definitions::names() {
-        let live = apply::read(&api, &name).await?;
-        if live.annotations().get(INSTALLED_BY).map(String::as_str) != Some(env!("CARGO_PKG_VERSION")) {
+        let annotations = apply::annotations(&api, &name).await?;
+        if annotations.get(INSTALLED_BY).map(String::as_str) != Some(env!("CARGO_PKG_VERSION")) {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// Reads the CA bundles by which API servers verify the gate, as they are now, and reports them to the certificates. What
-/// they have in common.
-///
-/// # Errors
-/// When one of our objects is not there, or could not be read.
-pub async fn look(client: &Client, certificates: &Handle) -> Result<Option<Bundle>, Error> {
-    match in_force(client).await {
-        Ok(trusted) => {
-            let bundle = Bundle::of(trusted.iter().cloned());
-            certificates.saw_in_force(trusted);
-            Ok(bundle)
-        }
-        Err(error) => {
-            if error.is_forbidden() {
-                certificates.may_not_see_in_force();
-            }
-            Err(error.into())
-        }
-    }
-}
-
-/// The certificates that all of our objects carry.
-async fn in_force(client: &Client) -> Result<Vec<Certificate>, apply::Error> {
-    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
-    let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-    let mut bundles = Vec::new();
-    let hooks = apply::read(&mutating, NAME).await?.webhooks.unwrap_or_default();
-    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
-    let hooks = apply::read(&validating, NAME).await?.webhooks.unwrap_or_default();
-    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
-    for name in definitions::names() {
-        let live = apply::read(&definitions, &name).await?;
-        let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook);
-        bundles.push(webhook.and_then(|webhook| webhook.client_config).and_then(|config| config.ca_bundle));
-    }
-    let mut bundles = bundles.into_iter().map(|pem| Certificate::read_all(&pem.unwrap_or_default().0));
-    let first = bundles.next().unwrap_or_default();
-    Ok(bundles.fold(first, |common, next| common.into_iter().filter(|one| next.contains(one)).collect()))
-}
-
-async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
-    let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let mut written = false;
-    for definition in definitions::installed(plan) {
-        written |= apply(&api, &definition, policy).await? == Applied::Written;
-    }
-    Ok(written)
-}
-
-async fn write_configurations(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, Error> {
-    let owner = owner::of(client, plan).await?;
-    let resources = webhooks::resources();
-    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
-    let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-    let first = apply(
-        &mutating,
-        &owner::owned(webhooks::mutating(plan, &resources, &webhooks::pod_hooks()), owner.as_ref()),
-        policy,
-    )
-    .await?;
-    let second =
-        apply(&validating, &owner::owned(webhooks::validating(plan, &resources), owner.as_ref()), policy)
-            .await?;
-    Ok([first, second].contains(&Applied::Written))
 }
 
 /// What every object of ours carries.

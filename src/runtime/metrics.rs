@@ -158,8 +158,11 @@ pub struct Metrics {
     pub accept_failures: Counter,
     /// When certificates end, in seconds since 1970.
     pub certificate_expiry: Family<Which, Gauge<f64, AtomicU64>>,
-    /// Authorities in the CA bundles of the API server's clients; 0 where others write them.
+    /// Authorities that the CA bundles of the API server's clients have in common, as they were last read back; 0 where
+    /// they are not read.
     pub bundle_certificates: Gauge,
+    /// 1 while the last attempt to install, or to correct what is installed, failed.
+    pub installation_failing: Gauge,
     /// 1 while the last look at the certificates failed.
     pub certificates_failing: Gauge,
 }
@@ -193,6 +196,7 @@ impl Metrics {
             accept_failures: Counter::default(),
             certificate_expiry: Family::default(),
             bundle_certificates: Gauge::default(),
+            installation_failing: Gauge::default(),
             certificates_failing: Gauge::default(),
         };
         metrics.page = Page::new(|registry| {
@@ -249,8 +253,13 @@ impl Metrics {
         );
         registry.register(
             "bundle_certificates",
-            "Authorities in the CA bundles that API servers verify the gate by",
+            "Authorities that the CA bundles by which API servers verify the gate have in common, as last read back",
             self.bundle_certificates.clone(),
+        );
+        registry.register(
+            "installation_failing",
+            "1 while the last attempt to install, or to correct what is installed, failed",
+            self.installation_failing.clone(),
         );
         registry.register(
             "certificates_failing",

@@ -5,6 +5,7 @@
 //! guards after that change, an unchanged version means that it was not written. The guard does not look at the Secret.
 
 mod authority;
+mod mounted;
 mod replicas;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,14 @@ pub const TESTS: &[Test] = &[
     (
         "replicas_with_other_settings_do_not_undo_each_other",
         replicas::replicas_with_other_settings_do_not_undo_each_other,
+    ),
+    (
+        "an_address_that_does_not_answer_is_given_up_for_one_that_does",
+        replicas::an_address_that_does_not_answer_is_given_up_for_one_that_does,
+    ),
+    (
+        "mounts_that_change_at_different_times_fail_no_call",
+        mounted::mounts_that_change_at_different_times_fail_no_call,
     ),
     ("an_older_release_leaves_what_a_newer_one_wrote", an_older_release_leaves_what_a_newer_one_wrote),
 ];

@@ -6,6 +6,7 @@
 //! ```
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::{Client, Config};
@@ -15,11 +16,11 @@ use tracing::{debug, info, warn};
 use super::{Failure, Options};
 use crate::certs::{Handle, Source};
 use crate::cli::connect::connect;
-use crate::install::guard::run_drift_guard;
+use crate::install::guard::{Guarded, run_drift_guard};
 use crate::install::served::until_served;
 use crate::install::{self, Plan, Served};
 use crate::runtime::supervisor::chain;
-use crate::runtime::{Supervisor, leader};
+use crate::runtime::{Metrics, Supervisor, leader};
 
 /// The first pause of a leader that cannot install, which then grow longer.
 const FIRST: Duration = Duration::from_secs(1);
@@ -42,6 +43,20 @@ struct Installation {
     plan: Plan,
     listener: SocketAddr,
     certificates: Handle,
+    /// Whether this replica leads.
+    leads: Arc<watch::Sender<bool>>,
+    metrics: Metrics,
+}
+
+/// This replica leads as long as there is one.
+pub(super) struct Leading(Option<Arc<watch::Sender<bool>>>);
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        if let Some(leads) = &self.0 {
+            leads.send_replace(false);
+        }
+    }
 }
 
 /// The conditions for starting the controllers. Clones see the same.
@@ -69,13 +84,22 @@ impl Installed {
         let _gone = self.once.wait_for(|installed| *installed).await;
     }
 
+    /// This replica leads from here on: what it installs and guards is what its own settings say.
+    pub(super) fn lead(&self) -> Leading {
+        let leads = self.installation.as_ref().map(|installation| Arc::clone(&installation.leads));
+        if let Some(leads) = &leads {
+            leads.send_replace(true);
+        }
+        Leading(leads)
+    }
+
     /// Installs through this client, however long that takes.
     pub(super) async fn again(self, client: Client) {
         let Some(installation) = self.installation else { return };
         let mut installation = Installation { client, ..installation };
         let mut pause = FIRST;
         while let Err(error) = installation.install().await {
-            warn!(error = chain(&error), again_in = ?pause, "failed to install before working");
+            warn!(error = chain(&error), again_in = ?pause, "failed to install as the leader");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
         }
@@ -102,6 +126,7 @@ impl Cluster {
         options: &Options,
         listener: SocketAddr,
         certificates: Handle,
+        metrics: &Metrics,
     ) -> Result<Self, Failure> {
         let (config, client) = connect().await?;
         let plan = options.plan(listener)?;
@@ -109,7 +134,9 @@ impl Cluster {
         if options.install {
             certificates.expect_in_force();
         }
-        let installation = Installation { client: client.clone(), plan, listener, certificates };
+        let (leads, metrics) = (Arc::new(watch::channel(false).0), metrics.clone());
+        let installation =
+            Installation { client: client.clone(), plan, listener, certificates, leads, metrics };
         Ok(Self { config, client, installation: options.install.then_some(installation), names })
     }
 
@@ -122,8 +149,9 @@ impl Cluster {
     /// takes them away does not take the gate away.
     pub(super) fn await_definitions(&self, supervisor: &Supervisor) {
         let client = self.client.clone();
-        // Which others there are those decide who install.
-        let wanted = self.installation.as_ref().map_or_else(Served::hub, |ours| ours.plan.served.clone());
+        // Which others there are those decide who install, also a leader with other settings, which may wait for this
+        // replica to be ready before it ends.
+        let wanted = Served::hub();
         supervisor.critical("definitions", |life| async move {
             tokio::select! {
                 () = until_served(&client, &wanted, |missing| life.ready().unset(missing)) => life.ready().set(),
@@ -153,10 +181,12 @@ impl Cluster {
                 info!(address = %installation.plan.address, "installed");
                 life.ready().set();
                 installed.send_replace(true);
-                let Installation { client, plan, certificates, .. } = installation;
+                let Installation { client, plan, certificates, leads, metrics, .. } = installation;
+                let (leads, failing) = (leads.subscribe(), metrics.installation_failing);
+                let guarded = Guarded { client, plan, certificates, leads, failing };
                 // A replica that drains corrects nothing any more: the replicas that stay write what they want.
                 tokio::select! {
-                    never = run_drift_guard(client, plan, certificates) => match never {},
+                    never = run_drift_guard(guarded) => match never {},
                     () = life.draining() => {}
                 }
                 // The supervisor restarts a task that returns.
@@ -185,8 +215,9 @@ impl Cluster {
                 }
                 let lease = options.lease_of_gates(config)?;
                 let install = |stop: leader::Stop| {
-                    let again = installed.clone().again(client.clone());
+                    let (leading, again) = (installed.lead(), installed.clone().again(client.clone()));
                     async move {
+                        let _leading = leading;
                         tokio::select! {
                             () = async { again.await; std::future::pending().await } => {}
                             () = stop.stopped() => {}
@@ -206,7 +237,11 @@ impl Cluster {
 impl Installation {
     async fn install(&mut self) -> Result<(), install::Error> {
         self.plan.bundle = self.certificates.fresh().await.facts.bundle;
-        install::install(&self.client, &self.plan, self.listener).await
+        let leads = *self.leads.borrow();
+        let outcome =
+            install::install(&self.client, &self.plan, &self.certificates, leads, self.listener).await;
+        self.metrics.installation_failing.set(i64::from(outcome.is_err()));
+        outcome
     }
 
     /// Reports what is in force to the certificates. Before the first installation nothing is.

@@ -125,7 +125,7 @@ async fn serve_gate(
         keep_certificate(supervisor, source, publisher, certificates, metrics);
         return Ok(Installed::by_others());
     }
-    let cluster = Cluster::find(options, listener, certificates.clone()).await?;
+    let cluster = Cluster::find(options, listener, certificates.clone(), &metrics).await?;
     await_trust(supervisor, certificates.clone());
     keep_certificate(supervisor, cluster.source(options), publisher, certificates, metrics);
     cluster.await_definitions(supervisor);
@@ -249,7 +249,6 @@ fn count(state: &State, metrics: &Metrics) {
         let ends = metrics.certificate_expiry.get_or_create_owned(&Which { which: "authority" });
         ends.set(authority.not_after.as_duration().as_secs_f64());
     }
-    let trusted = state.facts.bundle.as_ref().map_or(0, |bundle| bundle.certificates().len());
-    metrics.bundle_certificates.set(i64::try_from(trusted).unwrap_or(i64::MAX));
+    metrics.bundle_certificates.set(i64::try_from(state.in_force).unwrap_or(i64::MAX));
     metrics.certificates_failing.set(i64::from(state.failure.is_some()));
 }

@@ -41,8 +41,8 @@ pub struct Options {
     /// PEM file of the private key.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// PEM file of the authority that signed the certificate; written as caBundle. Without it, caBundle is left as it
-    /// is.
+    /// PEM file of the authority that signed the certificate; written as caBundle, and read again when it changes. Without
+    /// it, or where the file is empty, caBundle is left as it is.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_ca: Option<PathBuf>,
     /// The least version of TLS that is spoken.

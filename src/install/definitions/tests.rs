@@ -83,24 +83,3 @@ fn what_is_served_is_written_as_it_is_asked_for() {
         assert_eq!(text.parse::<Served>().unwrap().to_string(), text);
     }
 }
-
-#[test]
-fn another_setting_decides_which_versions_are_served_and_nothing_else() {
-    let served = |text: &str| text.parse::<Served>().unwrap();
-    let plan = Plan { served: served("v1"), ..Plan::at(Address::from_url("https://[::1]:9443").unwrap()) };
-    let release = env!("CARGO_PKG_VERSION");
-    let live = |release: &str, setting: &str| {
-        let all = [(INSTALLED_BY, release), (SERVED_VERSIONS, setting)];
-        all.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
-    };
-    let others = Plan { served: served("v1,v1alpha1"), ..plan.clone() };
-    for (wanted, theirs) in installed(&plan).iter().zip(installed(&others)) {
-        let noted = |live: BTreeMap<_, _>| as_noted(wanted, &plan, &live);
-        let (definition, setting) = noted(live(release, "v1,v1alpha1")).unwrap();
-        assert_eq!((definition, setting), (theirs, others.served.clone()), "the conversion is in it");
-        assert!(noted(live(release, "v1")).is_none(), "it is the same setting");
-        assert!(noted(live(release, "v1alpha1")).is_none(), "no gate notes that");
-        assert!(noted(live("0.0.0-other", "v1,v1alpha1")).is_none(), "another release is left alone");
-        assert!(noted(BTreeMap::new()).is_none());
-    }
-}

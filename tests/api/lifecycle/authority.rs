@@ -12,7 +12,7 @@ use super::{Life, cluster, until};
 use crate::installed::{SECRET, VALIDATING, WRITTEN};
 
 /// How many certificates a bundle has, in base64.
-fn certificates(text: &str) -> usize {
+pub fn certificates(text: &str) -> usize {
     use base64::Engine as _;
     let pem = base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
     String::from_utf8(pem).expect("PEM").matches("BEGIN CERTIFICATE").count()

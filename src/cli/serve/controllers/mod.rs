@@ -20,8 +20,11 @@ pub(super) mod options;
 mod storage;
 pub(in crate::cli) mod table;
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{FusedFuture as _, FutureExt as _};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use kube::Client;
 use prometheus_client::registry::Registry;
@@ -129,8 +132,10 @@ impl Controllers {
     /// What the leader does.
     async fn work(self, client: Client, requests: Requests, installed: Installed, stop: Stop) -> Ending {
         let is_ours = installed.is_ours();
+        let _leading = installed.lead();
+        let mut installing = pin!(installed.clone().again(client.clone()).fuse());
         tokio::select! {
-            () = installed.clone().again(client.clone()) => {}
+            () = &mut installing => {}
             () = installed.as_written(&client) => {
                 warn!("the definitions are as this release has written them: works although it cannot install");
             }
@@ -153,7 +158,18 @@ impl Controllers {
         let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));
         // A wake of one polls none of the others.
         let work: FuturesUnordered<_> = work.collect();
-        futures::join!(work.collect::<()>(), storage);
+        let work = async { futures::join!(work.collect::<()>(), storage) };
+        // What kept this leader from installing may pass while it works.
+        let installing = async {
+            if !installing.is_terminated() {
+                installing.await;
+            }
+            pending::<()>().await;
+        };
+        tokio::select! {
+            _ended = work => {}
+            () = installing => {}
+        }
         Ok(())
     }
 }
