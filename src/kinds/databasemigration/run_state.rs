@@ -1,7 +1,8 @@
 //! The state of a run, by its Job and pods. Pure.
 //!
-//! Guarantees: the report of a run is distinguished from a run without a report; a run whose container has not started
-//! says why, as far as that can be seen without rights on Events and Secrets.
+//! Guarantees: the report of a run is distinguished from a run without a report; a script in doubt stays in doubt, also
+//! where its run was ended because it was late; a run whose container has not started says why, as far as that can be seen
+//! without rights on Events and Secrets.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use kube::ResourceExt as _;
 
 use super::names::CONTAINER;
 use super::observation::{Ending, RunState};
-use super::result::{Class, RunResult};
+use super::result::{Class, Outcome, RunResult};
 
 /// How long the creation of a pod and its container may take before the delay is reported.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
@@ -28,8 +29,11 @@ pub fn of(job: &Job, pods: &[Pod], now: Timestamp) -> RunState {
     let Some(condition) = end(job) else { return RunState::Active(waiting(job, pods, now)) };
     let said = pods.iter().rev().find_map(said);
     let is_late = condition.reason.as_deref() == Some("DeadlineExceeded");
+    // Of a script in doubt the lateness says nothing: a person still has to look how it ended.
     let was_interrupted = |result: &RunResult| {
-        result.last_error.as_ref().is_some_and(|error| error.class == Class::Interrupted)
+        let is_interruption =
+            result.last_error.as_ref().is_some_and(|error| error.class == Class::Interrupted);
+        result.outcome == Outcome::Failed && is_interruption
     };
     RunState::Ended(match said {
         Some(result) if is_late && was_interrupted(&result) => Ending::Late(Some(Box::new(result))),
@@ -147,7 +151,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kinds::databasemigration::result::{LastError, Outcome};
+    use crate::kinds::databasemigration::result::{InDoubt, LastError};
 
     const NOW: &str = "2026-11-24T12:00:40Z";
 
@@ -227,6 +231,14 @@ mod tests {
             ended("DeadlineExceeded", &[terminated(&result.line())]),
             Ending::Late(Some(Box::new(result.clone()))),
             "it was asked to end because it was late"
+        );
+        // The server ended a statement that may have been carried out in part.
+        result.outcome = Outcome::InDoubt;
+        result.in_doubt = Some(InDoubt { id: "002".to_owned(), statement: 1 });
+        assert_eq!(
+            ended("DeadlineExceeded", &[terminated(&result.line())]),
+            Ending::Said(Box::new(result.clone())),
+            "it is still not known how the script ended"
         );
     }
 }
