@@ -86,6 +86,8 @@ pub struct Snapshot {
     pub number: i64,
     /// What the run is for.
     pub purpose: Option<Purpose>,
+    /// The hash of all that it was made with.
+    pub stamp: Option<String>,
 }
 
 /// What a run is for.

@@ -20,7 +20,7 @@ use super::run_state;
 use super::spec::{Spec, goal, series};
 use crate::api::condition;
 use crate::controllers::action::RefusedWrite;
-use crate::controllers::manifest::Place;
+use crate::controllers::manifest::{APPLIED_HASH, Place};
 use crate::controllers::outcome::Error;
 use crate::kinds::databasemigration::api::status::ConditionType;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus, Mode};
@@ -115,6 +115,7 @@ async fn snapshots(operator: &Operator, spec: &Spec) -> Result<BTreeMap<String, 
             uid: one.uid()?,
             number: annotation(NUMBER).and_then(|number| number.parse().ok()).unwrap_or_default(),
             purpose: annotation(PURPOSE).and_then(|purpose| Purpose::named(purpose)),
+            stamp: annotation(APPLIED_HASH).cloned(),
         })
     };
     Ok(found.items.iter().filter_map(|one| Some((one.name_any(), snapshot(one)?))).collect())

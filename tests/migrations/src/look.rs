@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use gatehouse::api::condition::find;
 use gatehouse::controllers::action::RefusedWrite;
+use gatehouse::controllers::manifest::APPLIED_HASH;
 use gatehouse::kinds::databasemigration::api::status::Reason;
 use gatehouse::kinds::databasemigration::api::v1::DatabaseMigration;
 use gatehouse::kinds::databasemigration::names::{FINALIZER, NUMBER, PURPOSE};
@@ -180,6 +181,7 @@ fn snapshot(one: Snapshot) -> observation::Snapshot {
         uid: one.uid.to_string(),
         number: annotation(NUMBER).parse().expect("a number"),
         purpose: Purpose::named(annotation(PURPOSE)),
+        stamp: Some(annotation(APPLIED_HASH).to_owned()),
     }
 }
 

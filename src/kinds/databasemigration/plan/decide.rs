@@ -361,7 +361,12 @@ impl View<'_> {
         let newest = self.observed.snapshots.values().map(|one| one.number).max().unwrap_or_default();
         if newest >= planned.number {
             planned.number = newest;
-            let is_same = self.observed.snapshots.contains_key(&planned.name(self.spec));
+            // Its name has the beginning of its key alone, which a run that looks what is applied has in common with the
+            // one that applied it, also where a person has asked for another run meanwhile.
+            let found = self.observed.snapshots.get(&planned.name(self.spec));
+            let is_same = found.is_some_and(|found| {
+                found.stamp.as_deref() == snapshot::manifest(self.spec, &texts, &planned).stamp()
+            });
             planned.number = newest.saturating_add(i64::from(!is_same));
         }
         Start { planned, texts, applied: None }

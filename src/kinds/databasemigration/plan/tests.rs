@@ -124,6 +124,7 @@ impl Cluster {
                     uid: format!("uid-{name}"),
                     number: annotations[NUMBER].as_str().unwrap().parse().unwrap(),
                     purpose: Purpose::named(annotations[PURPOSE].as_str().unwrap()),
+                    stamp: manifest.stamp().map(str::to_owned),
                 };
                 self.told.insert(name.clone(), manifest.object.clone());
                 self.observed.snapshots.insert(name, snapshot);

@@ -1,6 +1,7 @@
 //! What was applied, looked for again.
 
 use super::*;
+use crate::kinds::databasemigration::assignment::Mode;
 
 fn applied() -> Cluster {
     let mut cluster = Cluster::new(&json!({}));
@@ -101,4 +102,32 @@ fn an_edit_is_not_called_applied_while_an_older_look_is_under_way() {
     is(&cluster.settle(), Phase::Planning, "False", "Planning");
     cluster.end(read(2, &[]));
     assert_eq!(cluster.last_purpose(), Purpose::Apply);
+}
+
+/// The process ends between what the next run reads and its Job.
+fn ends_before_the_job(cluster: &mut Cluster) {
+    let plan = cluster.step(0);
+    let made = |action: &&Action| matches!(action, Action::CreateSnapshot(_) | Action::Hold);
+    plan.actions.iter().filter(made).for_each(|action| cluster.carry_out(action));
+    assert_eq!(plan.actions.len(), plan.actions.iter().filter(made).count() + 1, "the Job is left");
+}
+
+#[test]
+fn what_a_look_was_to_read_is_not_what_another_run_reads() {
+    let asks = |word: &Value| json!({"metadata": {"annotations": {"gatehouse.dev/retry": word}}});
+    let mut cluster = applied();
+    cluster.later(25.hours());
+    ends_before_the_job(&mut cluster);
+    cluster.edit(&asks(&json!("restored")));
+    cluster.settle();
+    assert_eq!((cluster.last_purpose(), cluster.assignment().mode), (Purpose::Apply, Mode::Apply));
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    // The other way round: the wish is taken back, and what follows only reads.
+    cluster.later(25.hours());
+    cluster.edit(&asks(&json!("again")));
+    ends_before_the_job(&mut cluster);
+    cluster.edit(&asks(&json!("restored")));
+    cluster.settle();
+    assert_eq!((cluster.last_purpose(), cluster.assignment().mode), (Purpose::Verify, Mode::Plan));
+    assert_eq!(cluster.created.len(), 3);
 }
