@@ -200,6 +200,8 @@ fn other_engines() -> Vec<Named> {
     let scripts = on_server![mysql:
         a_script_goes_on_behind_what_has_run_of_it,
         changes_of_rows_are_taken_back,
+        nothing_is_taken_back_beneath_a_script_that_is_half_applied,
+        a_script_in_doubt_is_taken_back_once_it_is_known_how_it_ended,
         a_run_that_is_killed_leaves_a_doubt,
         two_runs_at_once_apply_each_script_once,
         a_run_that_is_asked_to_end_ends_its_statement_first,

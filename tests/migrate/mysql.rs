@@ -47,6 +47,55 @@ pub fn changes_of_rows_are_taken_back(server: &Server) {
     assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "NotRehearsable");
 }
 
+pub fn nothing_is_taken_back_beneath_a_script_that_is_half_applied(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.assignment["onFailure"] = json!("RevertThisRun");
+    bed.script("001", "CREATE TABLE a (b int)");
+    bed.down("001", "DROP TABLE a");
+    bed.script("002", "INSERT INTO a VALUES (1);\nCREATE INDEX i ON absent (b)");
+    bed.down("002", "DROP INDEX i ON a");
+    let result = bed.fails("r1", 20);
+    assert_eq!((&result["lastError"]["id"], &result["reverted"]), (&json!("002"), &json!(null)), "{result}");
+    assert_eq!(result["appliedNow"], 1, "{result}");
+    bed.assignment["mode"] = json!("Revert");
+    let result = bed.fails("r2", 20);
+    let error = &result["lastError"];
+    assert_eq!((&error["id"], &error["statement"]), (&json!("002"), &json!(2)), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("apply the rest first"), "{error}");
+    assert_eq!(result["reverted"], json!(null), "{result}");
+    assert_eq!(bed.history(), ["001 applied", "002 failed"]);
+    assert_eq!(bed.value("SELECT CAST(b AS CHAR) FROM a"), "1", "what the rest rests on is there");
+    bed.assignment["mode"] = json!("Apply");
+    bed.script("002", "INSERT INTO a VALUES (1);\nCREATE INDEX i ON a (b)");
+    bed.succeeds("r3");
+    bed.assignment["mode"] = json!("Revert");
+    assert_eq!(bed.succeeds("r4")["reverted"], json!(["002", "001"]));
+}
+
+pub fn a_script_in_doubt_is_taken_back_once_it_is_known_how_it_ended(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", SLOW);
+    bed.down("001", "DROP TABLE a, c, d");
+    let (program, _) = bed.start("r1");
+    let session = at_work(&bed);
+    program.kill();
+    server.sql("", &format!("KILL {session}"));
+    bed.assignment["mode"] = json!("Revert");
+    assert_eq!(bed.fails("r2", 30)["inDoubt"], json!({ "id": "001", "statement": 2 }));
+    bed.assignment["resolve"] = json!({ "id": "001", "as": "retry" });
+    for run in ["r3", "r4"] {
+        let error = bed.fails(run, 20)["lastError"].clone();
+        assert_eq!((&error["id"], &error["statement"]), (&json!("001"), &json!(2)), "{error}");
+        assert_eq!(bed.history(), ["001 failed"]);
+        bed.assignment.as_object_mut().unwrap().remove("resolve");
+    }
+    bed.script("001", &SLOW.replace("SLEEP(600)", "SLEEP(0)"));
+    bed.assignment["mode"] = json!("Apply");
+    bed.succeeds("r5");
+    bed.assignment["mode"] = json!("Revert");
+    assert_eq!(bed.succeeds("r6")["reverted"], json!(["001"]));
+}
+
 /// Waits until a session of the database sleeps; its number.
 pub fn at_work(bed: &Bed<'_>) -> String {
     let sql = format!(

@@ -201,7 +201,7 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
 
 /// A user's decision about the script of a row. Not where this run has left it so, or a later one of the same object:
 /// the person has looked at what was before.
-fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
+pub fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == row.id)?;
     let number = |run: &str| {
         let uid = &assignment.object.as_ref()?.uid;
@@ -209,6 +209,17 @@ fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     };
     let is_since = number(&row.run).zip(number(&assignment.run.uid)).is_some_and(|(left, own)| left >= own);
     (!is_since).then_some(resolve.resolution)
+}
+
+/// Whether some of the script has run, or may have, and some has not: what it rests on is not taken back beneath it. What
+/// failed in a transaction has done nothing, and neither has a script whose first statement was refused.
+#[must_use]
+pub fn is_half_applied(row: &Row) -> bool {
+    match row.state {
+        State::Failed => row.done.is_some(),
+        State::Running => row.kind != DOWN,
+        State::Applied | State::Baseline | State::Reverted => false,
+    }
 }
 
 /// Whether some of the down script has run, and some has not.

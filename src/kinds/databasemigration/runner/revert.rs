@@ -2,15 +2,17 @@
 //!
 //! Guarantees: a script is taken back only where all that are to be taken back have a down script; of other
 //! DatabaseMigrations and of the baseline nothing is. Of a down script that was cut off, what has run does not run again.
+//! Nothing is taken back beneath a script of which some statements have run and others have not: its down script takes all of
+//! it back, and it may rest on those before it.
 
 use super::super::assignment::{OnFailure, ScriptKind};
-use super::super::result::{Class, Outcome};
+use super::super::result::{Class, InDoubt, Outcome};
 use super::carry::Task;
-use super::decision::{begin_down, without_down};
+use super::decision::{DOWN, answer, begin_down, is_half_applied, without_down};
 use super::history::{Row, State};
 use super::lock::Patience;
 use super::scripts::{Loaded, Text};
-use super::{Course, End, Failure, Step, entry, inspect};
+use super::{Course, End, Entry, Failure, Step, Work, entry, inspect};
 
 impl Course<'_> {
     /// Takes back what this object applied.
@@ -19,11 +21,11 @@ impl Course<'_> {
         // Edited and missing scripts keep nothing from being taken back, and a script in doubt does.
         let rows = self.settled_rows().await?;
         let uid = self.request.assignment.object.as_ref().map(|object| &object.uid);
-        let own: Vec<_> = rows
-            .iter()
-            .rev()
-            .filter(|row| row.state == State::Applied && row.object.as_ref() == uid)
-            .collect();
+        let own = || rows.iter().rev().filter(|row| row.object.as_ref() == uid);
+        if let Some(row) = own().find(|row| is_half_applied(row)) {
+            return Err(half_applied(row).into());
+        }
+        let own = own().filter(|row| row.state == State::Applied);
         let mut tasks = Vec::new();
         for row in own {
             let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
@@ -51,9 +53,26 @@ impl Course<'_> {
             }
             let (work, rows) = self.planned().await?;
             self.settle(&work, &rows).await?;
+            self.settle_failed(&work, &rows).await?;
             return Ok(self.log.read(&mut self.connection).await?);
         }
         Ok(rows)
+    }
+
+    /// The history has as failed, at the statement that is next, what would go on were it to be applied. An `idempotent`
+    /// script could run again; here, a person has to say how it ended.
+    async fn settle_failed(&mut self, work: &Work, rows: &[Row]) -> Result<(), End> {
+        let running = rows.iter().find(|row| row.state == State::Running && row.kind != DOWN);
+        let next = |row: &Row| work.pending.iter().find(|one| self.scripts[one.index].script.id == row.id);
+        let Some((row, next)) = running.and_then(|row| Some((row, next(row)?))) else { return Ok(()) };
+        if answer(&self.request.assignment, row).is_none() {
+            let in_doubt = InDoubt { id: row.id.clone(), statement: row.statement };
+            return Err(End::InDoubt(in_doubt, None));
+        }
+        let done = self.scripts[next.index].up.done_before(next.from);
+        let failed = entry(row, &row.kind, State::Failed, &row.checksum);
+        let failed = Entry { statement: next.from, done: done.as_deref(), ..failed };
+        Ok(self.write(&failed).await?)
     }
 
     /// Takes back what this run applied, where that is what follows a failure.
@@ -64,6 +83,13 @@ impl Course<'_> {
             return;
         }
         let Ok(rows) = self.log.read(&mut self.connection).await else { return };
+        if let Some(row) = rows.iter().find(|row| is_half_applied(row)) {
+            tracing::warn!(
+                script = row.id,
+                "nothing is taken back: some of the script has run, and some has not"
+            );
+            return;
+        }
         for index in done.iter().rev() {
             let loaded = &self.scripts[*index];
             let Some(row) = rows.iter().find(|row| row.id == loaded.script.id) else { return };
@@ -106,4 +132,12 @@ impl Course<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Why nothing is taken back beneath a script that is half applied, at the statement that is next.
+fn half_applied(row: &Row) -> Failure {
+    let message = "what stands before it has run, and the rest of the script has not, so that its down script does not take it \
+         back: apply the rest first (mode Apply), or undo in the database what has run and delete the row of the script from \
+         the history";
+    Failure::new(Class::Configuration, message).of(&row.id).at(row.statement)
 }

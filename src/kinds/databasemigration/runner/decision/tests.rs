@@ -188,6 +188,18 @@ fn a_down_script_in_doubt_is_settled_the_other_way() {
 }
 
 #[test]
+fn a_script_is_half_applied_where_the_history_has_what_ran_of_it() {
+    let is_half = |state, statement| is_half_applied(&row("1", state, statement));
+    assert_eq!([is_half(State::Failed, 1), is_half(State::Failed, 2)], [false, true]);
+    assert_eq!([is_half(State::Running, 1), is_half(State::Running, 2)], [true, true]);
+    for state in [State::Applied, State::Baseline, State::Reverted] {
+        assert!(!is_half(state, 2), "{state:?}");
+    }
+    let down = Row { kind: DOWN.to_owned(), ..row("1", State::Running, 2) };
+    assert!(!is_half_applied(&down), "its script is applied, and its down script goes on");
+}
+
+#[test]
 fn what_has_run_of_a_down_script_may_not_be_edited() {
     let half = |done| [Row { kind: DOWN.to_owned(), done, ..row("1", State::Applied, 2) }];
     let Decision::Work(work) = of(&json!({}), &half(row("1", State::Applied, 2).done)) else {
