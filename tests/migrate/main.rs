@@ -189,6 +189,7 @@ fn on_postgres() -> Vec<Named> {
         a_check_that_finds_rows_fails,
         a_statement_that_takes_too_long_is_ended,
         a_script_cannot_leave_its_transaction,
+        what_a_script_leaves_in_its_session_does_not_reach_the_next_one,
         the_server_keeps_a_quiet_connection,
         scripts_of_a_folder_run_without_an_assignment,
     ]

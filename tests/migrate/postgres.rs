@@ -248,6 +248,30 @@ pub fn a_script_cannot_leave_its_transaction(servers: &Servers) {
     assert_eq!(bed.value("SELECT to_regclass('public.c')::text"), "c");
 }
 
+pub fn what_a_script_leaves_in_its_session_does_not_reach_the_next_one(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    let left = "CREATE TEMP TABLE kept (a int); INSERT INTO kept VALUES (1); LISTEN news; \
+                DECLARE c CURSOR WITH HOLD FOR SELECT * FROM kept";
+    let seen = "SELECT to_regclass('pg_temp.kept')::text AS found UNION ALL SELECT name FROM pg_cursors WHERE name = 'c' \
+                UNION ALL SELECT pg_listening_channels()";
+    bed.script("001", left);
+    bed.script(
+        "002",
+        &format!("CREATE TABLE seen AS SELECT found FROM ({seen}) AS s WHERE found IS NOT NULL"),
+    );
+    let check = format!("SELECT found FROM ({seen}) AS s WHERE found IS NOT NULL");
+    bed.script("003", &check)["kind"] = json!("Check");
+    bed.assignment["mode"] = json!("Rehearse");
+    bed.succeeds("r1");
+    bed.assignment["mode"] = json!("Apply");
+    bed.succeeds("r2");
+    assert_eq!(bed.sql("SELECT found FROM seen"), [[""; 1]; 0]);
+    // The same where it failed, and its failure is written in the session that it left.
+    bed.script("004", &format!("{left}; SELECT * FROM absent"));
+    bed.fails("r3", 20);
+    assert_eq!(bed.history()[3], "004 failed");
+}
+
 pub fn the_server_keeps_a_quiet_connection(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "SET tcp_keepalives_idle = 7200");

@@ -4,7 +4,9 @@
 //! and MariaDB take nothing back by a statement (variables, the database that USE turned to, temporary tables), so that there
 //! another session takes the place of one in which a script has run. The lock is never free in between. Where no other session
 //! is to be had, the one that is there keeps its lock; where the lock could not be passed on, no session is reset any more, so
-//! that no script follows.
+//! that no script follows. Of PostgreSQL, all is taken back by statements but what a script prepared (PREPARE, and the last
+//! values of sequences), and the locks by name, of which one is ours.
+//! Never: resets a session of SQLite, whose scripts share temporary tables and what PRAGMA sets.
 
 use super::super::super::assignment::Engine;
 use super::super::super::result::Class;
@@ -12,8 +14,10 @@ use super::super::failure::Failure;
 use super::Connection;
 use super::user_lock::{Held, pass};
 
-/// How a session of PostgreSQL begins, and each script in it.
+/// How a session of PostgreSQL begins, and each script in it. All of it may stand in a transaction, as that of a rehearsal
+/// is, and on a server that only reads.
 pub(in super::super) const RESET: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
+    CLOSE ALL; UNLISTEN *; DISCARD TEMP; \
     SET client_min_messages = error; \
     SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6";
 
