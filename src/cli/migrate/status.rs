@@ -90,7 +90,7 @@ fn table(result: &RunResult) -> String {
         lines.push(format!("{:longest$}  {:24}  {took:>9}  {checksum}", applied.id, applied.applied_at));
     }
     if result.outcome != Outcome::Failed {
-        lines.push(format!("{} applied", result.applied_count));
+        lines.push(format!("{} applied", result.applied_count.unwrap_or_default()));
     }
     if let Some(in_doubt) = &result.in_doubt {
         lines.push(format!("in doubt: {}, statement {}", in_doubt.id, in_doubt.statement));

@@ -41,9 +41,9 @@ pub struct RunResult {
     /// The newest of what is applied, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<Applied>,
-    /// How many are applied, those that are not in `applied` too.
-    #[serde(default)]
-    pub applied_count: u32,
+    /// How many are applied, those that are not in `applied` too. Absent where the history was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_count: Option<u32>,
     /// How many of them this run applied.
     #[serde(default)]
     pub applied_now: u32,
@@ -269,7 +269,7 @@ impl RunResult {
             outcome,
             plan: None,
             applied: Vec::new(),
-            applied_count: 0,
+            applied_count: None,
             applied_now: 0,
             reverted: Vec::new(),
             current_id: None,
@@ -392,7 +392,7 @@ mod tests {
     fn what_does_not_fit_leaves_by_structure() {
         let mut result = RunResult::of("r1", Outcome::Failed);
         result.applied = (0..50).map(applied).collect();
-        result.applied_count = 50;
+        result.applied_count = Some(50);
         result.plan = Some(Plan {
             hash: "a".repeat(64),
             pending: (0..200).map(|number| format!("{number:0>128}")).collect(),
@@ -412,7 +412,7 @@ mod tests {
         let read: RunResult = serde_json::from_str(&line).unwrap();
         assert_eq!(read.applied.last(), result.applied.last(), "the newest");
         let (plan, made) = (read.plan.unwrap(), result.plan.unwrap());
-        assert_eq!((read.applied_count, plan.pending_count), (50, 200));
+        assert_eq!((read.applied_count, plan.pending_count), (Some(50), 200));
         assert!(!plan.pending.is_empty() && made.pending.starts_with(&plan.pending), "{:?}", plan.pending);
         let error = read.last_error.unwrap();
         assert_eq!(error.sql_state.as_deref(), Some("42P01"));

@@ -23,7 +23,7 @@ impl Report<'_> {
         let mut result = RunResult::of("r", outcome);
         result.server = Some(Server { version: "17".to_owned() });
         let applied = self.database.rows.iter().filter(|row| row.doubt.is_none_or(|doubt| doubt.is_down));
-        result.applied_count = u32::try_from(applied.count()).expect("a few");
+        result.applied_count = Some(u32::try_from(applied.count()).expect("a few"));
         result
     }
 

@@ -153,8 +153,8 @@ fn unknown_changes(
 ) -> Option<bool> {
     let may_change = matches!(purpose, None | Some(Purpose::Apply | Purpose::Revert));
     let is_unknown = match report {
-        Some(result) if result.server.is_some() => false,
-        // It did not come to the database.
+        Some(result) if applied_count(result).is_some() => false,
+        // It did not come to the history.
         Some(_) => before_is_unknown(before),
         None => may_change || before_is_unknown(before),
     };
@@ -163,6 +163,11 @@ fn unknown_changes(
 
 fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
     before.last_run.as_ref().is_some_and(|last| last.unknown_changes == Some(true))
+}
+
+/// How many scripts are applied, where the run has read the history.
+fn applied_count(result: &RunResult) -> Option<u32> {
+    result.applied_count.filter(|_| result.server.is_some())
 }
 
 /// The report of a run.
@@ -279,11 +284,13 @@ fn take(
     }
     if let Some(server) = &result.server {
         status.server_version = Some(cut(&server.version));
-        status.applied_count = i32::try_from(result.applied_count).ok();
+    }
+    if let Some(count) = applied_count(result) {
+        status.applied_count = i32::try_from(count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
         // A run that only reads leaves a doubt as it is, whatever its assignment says of it.
         let is_sure = finished.outcome == Outcome::Done && run.resolved.is_none();
-        status.applied_snapshot.take_if(|_| is_sure && result.applied_count == 0);
+        status.applied_snapshot.take_if(|_| is_sure && count == 0);
     }
     // Without the history it is not known what is pending.
     if let Some(plan) = result.plan.as_ref().filter(|_| result.server.is_some()) {

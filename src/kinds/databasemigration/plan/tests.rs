@@ -228,7 +228,7 @@ fn hash(told: &Assignment) -> String {
 
 fn said(outcome: result::Outcome, applied: u32, pending: &[&str]) -> RunResult {
     let mut result = RunResult::of("r", outcome);
-    result.applied_count = applied;
+    result.applied_count = Some(applied);
     result.server = Some(result::Server { version: "15.1".to_owned() });
     result.plan = Some(result::Plan {
         hash: "f".repeat(64),

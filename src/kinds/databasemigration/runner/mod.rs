@@ -348,7 +348,7 @@ impl Course<'_> {
     /// Reports what is applied.
     fn tell(&mut self, rows: &[Row]) {
         let applied: Vec<_> = rows.iter().filter(|row| row.state.is_applied()).collect();
-        self.result.applied_count = u32::try_from(applied.len()).unwrap_or(u32::MAX);
+        self.result.applied_count = Some(u32::try_from(applied.len()).unwrap_or(u32::MAX));
         let newest = applied.iter().skip(applied.len().saturating_sub(TOLD));
         self.result.applied = newest.map(|row| row.report()).collect();
     }

@@ -45,6 +45,7 @@ impl Course<'_> {
     /// The history, after a user's decision about a script in doubt.
     async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
         let rows = self.log.read(&mut self.connection).await?;
+        self.tell(&rows);
         let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
             if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {

@@ -61,3 +61,35 @@ fn without_the_history_nothing_is_said_of_it() {
     });
     assert_eq!((plan.status.pending_count, plan.status.applied_count, plan.status.plan), (None, None, None));
 }
+
+#[test]
+fn a_run_that_did_not_come_to_the_history_leaves_what_is_known_of_it() {
+    // It waited for the lock until its time was over.
+    let waited = |result: &mut RunResult| {
+        failure(Class::Busy)(result);
+        (result.plan, result.applied_count) = (None, None);
+    };
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let applied = [result::Applied {
+        id: "001".to_owned(),
+        checksum: "sha256:0".to_owned(),
+        applied_at: "2026-11-24T12:00:00.000Z".to_owned(),
+        duration_ms: None,
+        run: "r".to_owned(),
+    }];
+    let before = cluster.end_as(|result| result.applied = applied.to_vec()).status;
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    let after = cluster.end_as(waited).status;
+    assert_eq!(after.last_run.as_ref().unwrap().outcome, Outcome::Retryable);
+    assert_eq!((after.applied_count, &after.applied), (Some(2), &before.applied));
+    // Nor does it tell what a run before it has done without a report.
+    cluster.later(1.minutes());
+    cluster.settle();
+    cluster.end(Ending::Silent("evicted".to_owned()));
+    cluster.later(2.minutes());
+    cluster.settle();
+    let after = cluster.end_as(waited).status;
+    assert_eq!(after.last_run.unwrap().unknown_changes, Some(true));
+}

@@ -32,7 +32,7 @@ fn blocked_by(blocked: result::Blocked) -> impl FnOnce(&mut RunResult) {
 
 fn wrong_password(result: &mut RunResult) {
     result.outcome = result::Outcome::Failed;
-    (result.server, result.plan, result.applied_count) = (None, None, 0);
+    (result.server, result.plan, result.applied_count) = (None, None, None);
     let said = "password authentication failed for user \"[redacted]\"";
     result.last_error = Some(result::LastError {
         id: None,

@@ -11,7 +11,7 @@ impl World {
             return result;
         }
         let mut result = self.worked(told, course);
-        result.applied_count = u32::try_from(self.history.len()).unwrap();
+        result.applied_count = u32::try_from(self.history.len()).ok();
         if let Some(plan) = &mut result.plan {
             plan.hash = hash(told);
         }
