@@ -186,6 +186,7 @@ fn on_postgres() -> Vec<Named> {
         a_plan_is_reported_once_the_history_is_read,
         another_plan_than_the_approved_one_does_not_run,
         a_baseline_counts_as_applied,
+        a_baseline_that_was_forgotten_counts_from_the_next_run_on,
         a_check_that_finds_rows_fails,
         a_statement_that_takes_too_long_is_ended,
         a_script_cannot_leave_its_transaction,
@@ -237,6 +238,7 @@ fn other_engines() -> Vec<Named> {
     );
     let sqlite = tests![sqlite:
         scripts_run_once_and_fail_whole,
+        a_baseline_that_was_forgotten_counts_from_the_next_run_on,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
         a_rehearsal_says_how_its_script_failed,

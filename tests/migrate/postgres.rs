@@ -212,6 +212,20 @@ pub fn a_baseline_counts_as_applied(servers: &Servers) {
     assert_eq!(bed.fails("r2", 20)["blocked"]["id"], "001");
 }
 
+pub fn a_baseline_that_was_forgotten_counts_from_the_next_run_on(servers: &Servers) {
+    for server in [&servers.postgres, &servers.mariadb] {
+        let mut bed = Bed::new(server);
+        bed.sql("CREATE TABLE of_old (a int)");
+        bed.script("001", "CREATE TABLE of_old (a int)");
+        bed.script("002", "CREATE TABLE of_now (a int)");
+        assert_eq!(bed.fails("r1", 20)["lastError"]["id"], "001");
+        assert_eq!(bed.history(), ["001 failed"]);
+        bed.assignment["baseline"] = json!("001");
+        assert_eq!(bed.succeeds("r2")["appliedNow"], 1);
+        assert_eq!(bed.history(), ["001 baseline", "002 applied"]);
+    }
+}
+
 pub fn a_check_that_finds_rows_fails(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a (b text); INSERT INTO a VALUES ('private')");

@@ -89,6 +89,20 @@ pub fn scripts_run_once_and_fail_whole(_: &Servers) {
     assert_eq!(bed.run("r4").1["blocked"]["reason"], "ChecksumMismatch");
 }
 
+pub fn a_baseline_that_was_forgotten_counts_from_the_next_run_on(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE a (b)");
+    assert_eq!(bed.run("r1").0, Some(0));
+    // Of another series, the table is one of others.
+    bed.assignment["history"] = json!({ "series": "other" });
+    bed.script("2", "CREATE TABLE c (d)");
+    assert_eq!(bed.run("r2").1["lastError"]["id"], "1");
+    bed.assignment["baseline"] = json!("1");
+    let (code, result) = bed.run("r3");
+    assert_eq!((code, &result["appliedNow"], &result["appliedCount"]), (Some(0), &json!(1), &json!(2)), "{result}");
+    assert_eq!(bed.count("gatehouse_migrations WHERE series = 'other' AND state = 'baseline'"), Some(1));
+}
+
 pub fn two_runs_at_once_apply_each_script_once(_: &Servers) {
     let mut bed = Bed::new();
     bed.script("1", "CREATE TABLE ledger (id); INSERT INTO ledger VALUES (1)");

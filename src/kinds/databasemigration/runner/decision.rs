@@ -87,7 +87,7 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
         return Decision::Blocked(Box::new(blocked));
     }
     let mut last_applied = None;
-    let is_first_contact = rows.is_empty();
+    let is_first_contact = is_first_contact(rows);
     let baseline = assignment.baseline.as_ref().filter(|_| is_first_contact && around.has_tables);
     let baseline = baseline.and_then(|id| scripts.iter().position(|loaded| loaded.script.id == *id));
     for (index, loaded) in scripts.iter().enumerate() {
@@ -127,6 +127,13 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
         );
     }
     Decision::Work(work)
+}
+
+/// Whether no script of the series has changed the database: none has run, or those that did failed and left nothing, as the
+/// first ones do where a database has their tables already and no baseline was named.
+#[must_use]
+pub fn is_first_contact(rows: &[Row]) -> bool {
+    rows.iter().all(|row| row.state == State::Failed && !is_half_applied(row))
 }
 
 fn is_alive(row: &Row, around: &Surroundings) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::assignment::Engine;
 use super::connection::{Connection, Value};
-use super::decision::Surroundings;
+use super::decision::{Surroundings, is_first_contact};
 use super::failure::Failure;
 use super::history::{Log, Row, State};
 use super::lock;
@@ -23,7 +23,7 @@ pub(super) async fn surroundings(
         }
     }
     // Asked only where the answer counts.
-    let has_tables = rows.is_empty() && has_tables(connection, log.table()).await?;
+    let has_tables = is_first_contact(rows) && has_tables(connection, log.table()).await?;
     Ok(Surroundings { alive, has_tables })
 }
 

@@ -120,6 +120,15 @@ fn a_baseline_counts_on_first_contact_with_tables_alone() {
     assert_eq!(pending(&known), [(1, 1), (2, 1)]);
     let Decision::Work(work) = decided(&json!({}), &[], &around) else { panic!("there is work") };
     assert_eq!(work.warnings.len(), 1);
+    // Without a baseline, the first try met the tables that there are, and left nothing.
+    let failed = [row("1", State::Failed, 1)];
+    let Decision::Work(work) = decided(&baseline, &failed, &around) else { panic!("there is work") };
+    assert_eq!((work.baseline, work.pending.len()), (vec!["1".to_owned(), "2".to_owned()], 1));
+    assert_eq!(pending(&of(&baseline, &failed)).len(), 3, "it failed on an empty database");
+    for known in [row("1", State::Failed, 2), row("1", State::Reverted, 1)] {
+        let known = decided(&baseline, &[known], &around);
+        assert_eq!(pending(&known).len(), 3, "it has changed something");
+    }
 }
 
 #[test]
