@@ -188,6 +188,7 @@ fn on_postgres() -> Vec<Named> {
         a_baseline_counts_as_applied,
         a_baseline_that_was_forgotten_counts_from_the_next_run_on,
         a_check_that_finds_rows_fails,
+        a_server_that_takes_no_writes_is_tried_again,
         a_statement_that_takes_too_long_is_ended,
         a_script_cannot_leave_its_transaction,
         what_a_script_leaves_in_its_session_does_not_reach_the_next_one,

@@ -237,7 +237,19 @@ pub fn a_check_that_finds_rows_fails(servers: &Servers) {
     bed.sql("DELETE FROM a");
     let error = bed.fails("r2", 20)["lastError"].clone();
     assert_eq!((&error["id"], &error["sqlState"]), (&json!("003"), &json!("25006")), "a check only reads");
+    assert_eq!(error["class"], "Permission");
     assert_eq!(bed.history(), ["001 applied", "002 applied", "003 failed"]);
+}
+
+pub fn a_server_that_takes_no_writes_is_tried_again(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ()");
+    bed.sql(&format!("ALTER ROLE {} SET default_transaction_read_only = on", bed.user));
+    let error = bed.fails("r1", 10)["lastError"].clone();
+    assert_eq!((&error["class"], &error["sqlState"]), (&json!("ReadOnly"), &json!("25006")), "{error}");
+    bed.sql(&format!("ALTER ROLE {} RESET default_transaction_read_only", bed.user));
+    bed.succeeds("r2");
+    assert_eq!(bed.history(), ["001 applied"]);
 }
 
 pub fn a_statement_that_takes_too_long_is_ended(servers: &Servers) {

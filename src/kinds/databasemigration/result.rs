@@ -159,6 +159,8 @@ pub enum Class {
     Serialization,
     /// Another run of the same series was at work.
     Busy,
+    /// The server takes no writes, as one that has become a replica.
+    ReadOnly,
     /// The process was asked to end.
     Interrupted,
     /// A statement took too long.
@@ -196,6 +198,7 @@ impl Class {
                 | Self::Deadlock
                 | Self::Serialization
                 | Self::Busy
+                | Self::ReadOnly
                 | Self::Interrupted
         )
     }
@@ -439,9 +442,14 @@ mod tests {
                 Some(LastError { id: None, statement: None, sql_state: None, class, message });
             result.code()
         };
-        for class in
-            [Class::Connection, Class::LockTimeout, Class::Deadlock, Class::Serialization, Class::Busy]
-        {
+        for class in [
+            Class::Connection,
+            Class::LockTimeout,
+            Class::Deadlock,
+            Class::Serialization,
+            Class::Busy,
+            Class::ReadOnly,
+        ] {
             assert_eq!(failed(class), RETRYABLE, "{class:?}");
         }
         for class in [Class::Syntax, Class::StatementTimeout, Class::CheckFailed, Class::Authentication] {

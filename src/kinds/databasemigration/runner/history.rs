@@ -206,7 +206,11 @@ impl Log {
             Engine::MySQL | Engine::MariaDB => "START TRANSACTION READ WRITE".to_owned(),
             Engine::SQLite => "BEGIN IMMEDIATE".to_owned(),
         };
-        connection.control(&begin).await
+        connection.control(&begin).await.map_err(|failure| match failure.sql_state.as_deref() {
+            // A standby of PostgreSQL knows no transaction that writes.
+            Some("0A000") => Failure { class: Class::ReadOnly, ..failure },
+            _ => failure,
+        })
     }
 
     /// Sees that this process still has the row of the series, and holds it until the transaction ends.

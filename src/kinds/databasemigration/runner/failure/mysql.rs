@@ -12,12 +12,19 @@ pub(super) fn failure(error: &MySqlDatabaseError) -> Failure {
     Failure {
         sql_state: error.code().map(str::to_owned),
         is_unanswered: matches!(number, 1053 | 1927 | 2006 | 2013),
-        ..Failure::new(class(number), message(number, error.message()))
+        ..Failure::new(class(number, error.message()), message(number, error.message()))
     }
 }
 
-fn class(number: u16) -> Class {
+/// Whether the server takes no writes for now. By the first of these numbers it names whatever option keeps it from a
+/// statement.
+fn is_read_only(number: u16, said: &str) -> bool {
+    number == 1836 || number == 1290 && said.contains("read-only")
+}
+
+fn class(number: u16, said: &str) -> Class {
     match number {
+        _ if is_read_only(number, said) => Class::ReadOnly,
         1205 | 3572 => Class::LockTimeout,
         1213 => Class::Deadlock,
         1020 => Class::Serialization,
@@ -35,6 +42,7 @@ fn class(number: u16) -> Class {
 
 fn message(number: u16, said: &str) -> String {
     match number {
+        _ if is_read_only(number, said) => "the server takes no writes: it is read-only".to_owned(),
         1064 | 1149 => with_line("syntax error", line(said)),
         1022 | 1062 => {
             let key = said.rsplit_once(" for key ").map(|(_, key)| key.trim_matches('\''));
@@ -105,8 +113,24 @@ mod tests {
         assert_eq!(message(1644, "raised 'x'"), "the server refused the statement, error 1644");
         assert_eq!(message(1146, "Table 'a.b' doesn't exist"), "Table 'a.b' doesn't exist");
         let limited = "User 'app' has exceeded the 'max_user_connections' resource (current value: 1)";
-        assert_eq!((class(1226), &*message(1226, limited)), (Class::Connection, limited));
+        assert_eq!((class(1226, limited), &*message(1226, limited)), (Class::Connection, limited));
         let told = message(1054, "Unknown column 'a@b.c' in 'field list'");
         assert_eq!(told, "Unknown column '[redacted]' in 'field list'");
+    }
+
+    #[test]
+    fn a_server_that_takes_no_writes_is_distinguished_from_one_that_forbids_a_statement() {
+        let by = |option: &str| {
+            class(
+                1290,
+                &format!(
+                    "The server is running with the {option} option so it cannot execute this statement"
+                ),
+            )
+        };
+        assert_eq!([by("--read-only"), by("--super-read-only")], [Class::ReadOnly; 2]);
+        assert_eq!(by("--secure-file-priv"), Class::Other);
+        assert_eq!(class(1836, "Running in read-only mode"), Class::ReadOnly);
+        assert_eq!(class(1792, "Cannot execute statement in a READ ONLY transaction"), Class::Other);
     }
 }
