@@ -104,6 +104,11 @@ impl Access {
         }
     }
 
+    /// The server; an address of IPv6 without its brackets, in which no certificate names it.
+    fn host(&self) -> &str {
+        self.database.host.as_deref().unwrap_or_default().trim_matches(['[', ']'])
+    }
+
     async fn dialled(&self) -> sqlx::Result<Wire> {
         Ok(match self.database.engine {
             Engine::PostgreSQL => Wire::Postgres(PgConnection::connect_with(&self.postgres()).await?),
@@ -116,7 +121,7 @@ impl Access {
 
     fn postgres(&self) -> PgConnectOptions {
         let database = &self.database;
-        let host = database.host.as_deref().unwrap_or_default();
+        let host = self.host();
         let mut options = PgConnectOptions::new_without_pgpass()
             .host(host)
             .port(database.port.unwrap_or(5432))
@@ -145,7 +150,7 @@ impl Access {
 
     fn mysql(&self) -> MySqlConnectOptions {
         let database = &self.database;
-        let host = database.host.as_deref().unwrap_or_default();
+        let host = self.host();
         // Scripts find the session as the server gives it to any client.
         let mut options = MySqlConnectOptions::new()
             .host(host)

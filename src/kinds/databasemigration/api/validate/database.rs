@@ -1,5 +1,7 @@
 //! Validates the database of a DatabaseMigration.
 
+use core::net::Ipv6Addr;
+
 use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Mode, Tls, TlsMode};
 
@@ -52,8 +54,9 @@ fn validate_server(path: &Path, database: &Database, validation: &mut Validation
     }
     match database.host.as_deref() {
         None => validation.reject(FieldError::required(path.at("host"), "must name the server")),
-        Some(host) if host.contains(|one: char| one.is_whitespace() || "/@?#".contains(one)) => {
-            let detail = "must be a host name or an address, without a scheme, a user or a port";
+        Some(host) if !is_host(host) => {
+            let detail = "must be a host name or an address, without a scheme, a user or a port: the port goes into the \
+                          field port";
             validation.reject(FieldError::invalid(path.at("host"), host, detail));
         }
         Some(_) => {}
@@ -65,6 +68,20 @@ fn validate_server(path: &Path, database: &Database, validation: &mut Validation
         let detail = "must name a Secret with username and password";
         validation.reject(FieldError::required(path.at("credentialsSecret"), detail));
     }
+}
+
+/// Whether it may be a host. Names are left to the resolver; but what has a colon is an address of IPv6, with or without
+/// brackets and a zone, and never a host with its port.
+fn is_host(host: &str) -> bool {
+    if host.contains(|one: char| one.is_whitespace() || "/@?#".contains(one)) {
+        return false;
+    }
+    if !host.contains([':', '[', ']']) {
+        return true;
+    }
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let address = address.split_once('%').map_or(address, |(address, _)| address);
+    address.parse::<Ipv6Addr>().is_ok()
 }
 
 fn validate_tls(path: &Path, tls: &Tls, validation: &mut Validation) {

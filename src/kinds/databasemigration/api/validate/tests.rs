@@ -1,6 +1,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::api::Version;
+use crate::api::validation::{self, Change, Written};
+use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 
 fn object(change: &Value) -> Value {
     let mut object = json!({
@@ -48,6 +51,15 @@ fn the_database_has_all_that_its_engine_needs() {
     let database = |change: Value| faults(&json!({"spec": {"database": change}}));
     tells(&database(json!({"host": null})), "spec.database.host", "name the server");
     tells(&database(json!({"host": "postgres://pg"})), "spec.database.host", "without a scheme");
+    for host in ["pg:5433", "10.0.0.1:5433", "[2001:db8::1]:5433", "[pg]", "2001:db8::x"] {
+        let told = database(json!({ "host": host }));
+        tells(&told, "spec.database.host", "the port goes into the field port");
+        assert!(told[0].contains(host), "{told:?}");
+    }
+    for host in ["pg.shop.svc", "10.0.0.1", "2001:db8::1", "[2001:db8::1]", "fe80::1%eth0", "::ffff:10.0.0.1"]
+    {
+        assert_eq!(database(json!({ "host": host })), [""; 0], "{host}");
+    }
     tells(&database(json!({"name": null})), "spec.database.name", "name the database");
     tells(&database(json!({"credentialsSecret": null})), "spec.database.credentialsSecret", "Secret");
     tells(&database(json!({"tls": {"mode": "VerifyFull"}})), "spec.database.tls.mode", "caSecret");
@@ -156,6 +168,26 @@ fn update(change: &Value, applied: &Value) -> Vec<String> {
     let mut new = old.clone();
     json_patch::merge(&mut new, change);
     validate(&new, Some(&old)).errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_object_with_a_port_in_its_host_still_takes_other_edits() {
+    let author = Version::V1;
+    let stored = object(&json!({"apiVersion": author.api_version(), "kind": "DatabaseMigration",
+        "spec": {"database": {"host": "pg:5433"}}}));
+    let faults = |change: &Value| {
+        let mut new = stored.clone();
+        json_patch::merge(&mut new, change);
+        let written = |object| Written { version: author, object };
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let change = Change { new: written(&new), old: Some(written(&stored)), author, now };
+        let errors = validation::validate(&DatabaseMigrationKind, &change).errors;
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(faults(&json!({"metadata": {"labels": {"a": "b"}}})), [""; 0]);
+    assert_eq!(faults(&json!({"spec": {"suspend": true}})), [""; 0]);
+    assert_eq!(faults(&json!({"spec": {"database": {"host": "pg"}}})), [""; 0]);
+    tells(&faults(&json!({"spec": {"database": {"host": "pg:5434"}}})), "spec.database.host", "field port");
 }
 
 #[test]
