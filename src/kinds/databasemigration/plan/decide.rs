@@ -19,7 +19,7 @@ use crate::kinds::databasemigration::resources::assignment::{
 use crate::kinds::databasemigration::resources::{Planned, snapshot};
 use crate::kinds::databasemigration::spec::Spec;
 
-/// The longest time between two attempts.
+/// The longest time between two attempts, where the spec does not ask for a longer one.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(30);
 
 /// How long after a run what was applied is looked for again.
@@ -277,11 +277,8 @@ impl View<'_> {
             return Situation::Stalled(Verdict::new(Phase::Failed, Reason::RetriesExhausted, message));
         }
         let doubled = 2_u32.checked_pow(u32::try_from(last.attempt - 1).unwrap_or(0)).unwrap_or(u32::MAX);
-        let pause = self
-            .spec
-            .backoff
-            .checked_mul(doubled)
-            .map_or(LONGEST_BACKOFF, |pause| pause.min(LONGEST_BACKOFF));
+        let longest = self.spec.backoff.max(LONGEST_BACKOFF);
+        let pause = self.spec.backoff.checked_mul(doubled).map_or(longest, |pause| pause.min(longest));
         let at =
             SignedDuration::try_from(pause).ok().and_then(|pause| last.finished_at.0.checked_add(pause).ok());
         match at.filter(|at| *at > self.observed.now) {

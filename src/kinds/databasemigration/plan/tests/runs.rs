@@ -51,6 +51,23 @@ fn what_is_run_is_what_was_planned_whatever_becomes_of_the_source() {
 }
 
 #[test]
+fn a_pause_that_is_longer_than_any_doubled_one_is_kept() {
+    for (backoff, pauses) in [("1h", [60, 60, 60]), ("20m", [20, 30, 30])] {
+        let mut cluster = Cluster::new(&json!({"spec": {"retry": {"backoff": backoff}}}));
+        cluster.settle();
+        for (pause, runs) in pauses.into_iter().zip(1..) {
+            is(&cluster.end_as(failure(Class::Connection)), Phase::Pending, "False", "BackingOff");
+            cluster.later((pause - 1).minutes());
+            cluster.settle();
+            assert_eq!(cluster.created.len(), runs, "{backoff}");
+            cluster.later(2.minutes());
+            cluster.settle();
+            assert_eq!(cluster.created.len(), runs + 1, "{backoff}");
+        }
+    }
+}
+
+#[test]
 fn only_what_may_pass_is_tried_again_and_not_for_ever() {
     let mut cluster = Cluster::new(&json!({"spec": {"retry": {"limit": 2, "backoff": "30s"}}}));
     cluster.settle();
