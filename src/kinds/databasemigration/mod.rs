@@ -66,6 +66,7 @@ pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observation::Observed;
 use plan::Plan;
+use resources::snapshot;
 use spec::Spec;
 use state::ReconcileState;
 use subjects::Subjects;
@@ -235,8 +236,11 @@ impl Reconciler for Operator {
         match action {
             Action::Hold => execution.set_finalizer(true).await?,
             Action::Release => execution.withdraw_finalizer().await?,
-            Action::CreateSnapshot(manifest) => create::<ConfigMap>(execution, manifest).await?,
-            Action::CreateJob(manifest) => create::<Job>(execution, manifest).await?,
+            Action::CreateSnapshot(manifest) => {
+                create::<ConfigMap>(execution, manifest, snapshot::is_as_planned).await?;
+            }
+            // Who may make a Job of that name may have it do anything anyway.
+            Action::CreateJob(manifest) => create::<Job>(execution, manifest, |_, _| true).await?,
             Action::DeleteSnapshot { name, uid } => {
                 let (place, uid) = (execution.place::<ConfigMap>(name), uid.clone());
                 execution.write(&ApiWrite::Delete { place, uid, resource_version: None }).await?;
@@ -281,8 +285,12 @@ impl Reconciler for Operator {
     }
 }
 
-/// Creates an object; one of that name that was created for the same run is as good.
-async fn create<K>(execution: &Execution<'_, Operator>, manifest: &Manifest) -> Result<(), Failure>
+/// Creates an object; one of that name that was created for the same run, and is as planned, is as good.
+async fn create<K>(
+    execution: &Execution<'_, Operator>,
+    manifest: &Manifest,
+    is_as_planned: fn(&K, &Manifest) -> bool,
+) -> Result<(), Failure>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
@@ -297,9 +305,9 @@ where
     let stamp = found.annotations().get(APPLIED_HASH).map(String::as_str);
     let is_ours = found.labels().get(names::OWNER).map(String::as_str) == Some(execution.spec.uid());
     match (is_ours, stamp == manifest.stamp()) {
-        (true, true) => Ok(()),
+        (true, true) if is_as_planned(&found, manifest) => Ok(()),
         (true, false) => Err(Failure::moved("another run has that name")),
-        (false, _) => Err(Failure::Taken(manifest.place.clone().into())),
+        (true, true) | (false, _) => Err(Failure::Taken(manifest.place.clone().into())),
     }
 }
 

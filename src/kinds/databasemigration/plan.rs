@@ -231,10 +231,8 @@ fn actions(
             if !held && (planned.purpose != Purpose::Verify || holds(spec, status)) {
                 actions.push(Action::Hold);
             }
-            let name = planned.name(spec);
-            if !observed.snapshots.contains_key(&name) {
-                actions.push(Action::CreateSnapshot(snapshot::manifest(spec, texts, planned)));
-            }
+            // One that is there is compared: its labels and its hash could be anybody's.
+            actions.push(Action::CreateSnapshot(snapshot::manifest(spec, texts, planned)));
             actions.push(Action::CreateJob(job::manifest(spec, texts, planned, &observed.image)));
             return actions;
         }

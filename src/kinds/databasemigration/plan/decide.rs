@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::absorb::newest;
 use super::{Situation, Start, Verdict, Verification, may_have_applied};
+use crate::controllers::manifest::Manifest;
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Mode, Outcome, Phase,
@@ -358,15 +359,22 @@ impl View<'_> {
         let newest = self.observed.snapshots.values().map(|one| one.number).max().unwrap_or_default();
         if newest >= planned.number {
             planned.number = newest;
-            // Its name has the beginning of its key alone, which a run that looks what is applied has in common with the
-            // one that applied it, also where a person has asked for another run meanwhile.
-            let found = self.observed.snapshots.get(&planned.name(self.spec));
-            let is_same = found.is_some_and(|found| {
-                found.stamp.as_deref() == snapshot::manifest(self.spec, &texts, &planned).stamp()
-            });
-            planned.number = newest.saturating_add(i64::from(!is_same));
+            let is_known = self.observed.snapshots.contains_key(&planned.name(self.spec));
+            planned.number = newest.saturating_add(i64::from(!is_known));
+        }
+        while self.is_of_another(&texts, &planned) {
+            planned.number = planned.number.saturating_add(1);
         }
         Start { planned, texts, applied: None }
+    }
+
+    /// Whether the ConfigMap of that name was made with anything else. The name has the beginning of the key alone, which a
+    /// run that looks what is applied has in common with the one that applied it, also where a person has asked for another
+    /// run meanwhile.
+    fn is_of_another(&self, texts: &[Texts], planned: &Planned) -> bool {
+        let found = self.observed.snapshots.get(&planned.name(self.spec));
+        let stamp = |manifest: Manifest| manifest.stamp().map(str::to_owned);
+        found.is_some_and(|found| found.stamp != stamp(snapshot::manifest(self.spec, texts, planned)))
     }
 
     /// The run with the next number.

@@ -1,6 +1,7 @@
 //! The ConfigMap that a run reads: its assignment, and the texts of the scripts as they were when it was planned.
 //!
-//! Guarantees: it cannot be changed, so what was planned is what runs, whatever becomes of where the texts came from.
+//! Guarantees: it cannot be changed, so what was planned is what runs, whatever becomes of where the texts came from. One
+//! that was there before is compared in all that a run reads of it.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +42,53 @@ pub fn manifest(spec: &Spec, texts: &[Texts], planned: &Planned) -> Manifest {
     Manifest::of(&config_map).stamped()
 }
 
+/// Whether a ConfigMap that is there is of the same object, holds what is planned, and cannot be changed.
+#[must_use]
+pub fn is_as_planned(found: &ConfigMap, manifest: &Manifest) -> bool {
+    let found = Manifest::of(found);
+    let fields = ["/metadata/ownerReferences", "/data", "/binaryData", "/immutable"];
+    fields.into_iter().all(|field| found.object.pointer(field) == manifest.object.pointer(field))
+}
+
 /// How many bytes are put into it.
 #[must_use]
 pub fn size(spec: &Spec, texts: &[Texts], planned: &Planned) -> usize {
     let told = assignment::build(spec, texts, planned);
     let told = serde_json::to_string(&told).unwrap_or_default().len();
     assignment::files(texts).values().map(Vec::len).sum::<usize>() + told
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_config_map_that_was_there_is_the_same_in_all_that_counts() {
+        let planned = json!({
+            "metadata": {"name": "shop-0-1", "namespace": "a", "labels": {"gatehouse.dev/owner-uid": "u1"},
+                "ownerReferences": [{"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration", "name": "shop",
+                    "uid": "u1", "controller": true}]},
+            "data": {"assignment.json": "{}", "000.up.sql": "SELECT 1"},
+            "immutable": true,
+        });
+        let config_map = |change: &Value| -> ConfigMap {
+            let mut object = planned.clone();
+            json_patch::merge(&mut object, change);
+            serde_json::from_value(object).unwrap()
+        };
+        let manifest = Manifest::of(&config_map(&json!({}))).stamped();
+        let written = json!({"metadata": {"uid": "u2", "resourceVersion": "7", "annotations": {"a": "b"}}});
+        assert!(is_as_planned(&config_map(&written), &manifest), "the API server adds to it");
+        for other in [
+            json!({"data": {"000.up.sql": "DROP TABLE a"}}),
+            json!({"data": {"001.up.sql": "DROP TABLE a"}}),
+            json!({"binaryData": {"000.up.sql": ""}}),
+            json!({"immutable": null}),
+            json!({"metadata": {"ownerReferences": null}}),
+        ] {
+            assert!(!is_as_planned(&config_map(&other), &manifest), "{other}");
+        }
+    }
 }

@@ -51,6 +51,33 @@ fn what_is_run_is_what_was_planned_whatever_becomes_of_the_source() {
 }
 
 #[test]
+fn a_config_map_with_the_name_of_a_run_and_our_labels_is_not_what_it_reads() {
+    let mut cluster = Cluster::new(&json!({}));
+    let plan = cluster.plan();
+    let made = |action: &Action| match action {
+        Action::CreateSnapshot(manifest) => Some(manifest.place.name.clone()),
+        _ => None,
+    };
+    let name = plan.actions.iter().find_map(made).unwrap();
+    let planted = Snapshot { uid: "planted".to_owned(), number: 0, purpose: None, stamp: None };
+    cluster.observed.snapshots.insert(name.clone(), planted);
+    cluster.settle();
+    assert_ne!(cluster.created, std::slice::from_ref(&name));
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    assert!(!cluster.observed.snapshots.contains_key(&name), "it is deleted");
+}
+
+#[test]
+fn a_config_map_of_the_same_run_is_compared_before_its_job_is_made() {
+    let mut cluster = Cluster::new(&json!({}));
+    let plan = cluster.step(0);
+    plan.actions.iter().take(2).for_each(|action| cluster.carry_out(action));
+    let again = cluster.plan();
+    assert_eq!(again.actions[..], plan.actions[1..], "the finalizer is there");
+    assert!(matches!(again.actions[0], Action::CreateSnapshot(_)));
+}
+
+#[test]
 fn a_pause_that_is_longer_than_any_doubled_one_is_kept() {
     for (backoff, pauses) in [("1h", [60, 60, 60]), ("20m", [20, 30, 30])] {
         let mut cluster = Cluster::new(&json!({"spec": {"retry": {"backoff": backoff}}}));
