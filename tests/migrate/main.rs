@@ -244,6 +244,7 @@ fn other_engines() -> Vec<Named> {
         a_rehearsal_leaves_nothing,
         a_rehearsal_says_how_its_script_failed,
         a_run_at_work_is_not_in_doubt,
+        nothing_is_taken_back_before_a_doubt_is_settled,
         what_only_reads_makes_no_file,
         a_reader_at_the_commit_keeps_the_script_out_until_it_ends,
         a_run_that_is_asked_to_end_ends_its_statement_first,
