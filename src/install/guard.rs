@@ -80,14 +80,14 @@ impl Pace {
 }
 
 /// Watches and corrects without end; dropping the future ends it.
-pub async fn run_drift_guard(guarded: Guarded) -> Infallible {
-    let Guarded { client, mut plan, mut certificates, mut leads, failing } = guarded;
-    let mut changes = pin!(changes(&client));
+pub async fn run_drift_guard(mut guarded: Guarded) -> Infallible {
+    let mut changes = pin!(changes(&guarded.client));
     let mut pace = Pace::default();
     let mut corrected = clock::instant();
     let mut is_due = false;
     let mut theirs = None;
     loop {
+        let Guarded { plan, certificates, leads, .. } = &mut guarded;
         if !is_due {
             tokio::select! {
                 Some(()) = changes.next() => {}
@@ -101,15 +101,14 @@ pub async fn run_drift_guard(guarded: Guarded) -> Infallible {
         let is_news = certificates.has_bundle_other_than(plan.bundle.as_ref());
         tokio::time::sleep(if is_news { GROUP } else { GROUP.max(pace.pause) }).await;
         while let Some(Some(())) = changes.next().now_or_never() {}
-        plan.bundle = certificates.fresh().await.facts.bundle.or(plan.bundle);
-        let is_leader = *leads.borrow_and_update();
-        let outcome = restore_and_look(&client, &plan, &certificates, is_leader, &mut theirs).await;
+        plan.bundle = certificates.fresh().await.facts.bundle.or_else(|| plan.bundle.take());
+        let outcome = guarded.restore_and_look(&mut theirs).await;
         tracing::debug!("looked at the installation");
         if let Err(error) = &outcome {
             tracing::warn!(reason = %error, "failed to correct the installation");
         }
         is_due = outcome.is_err();
-        failing.set(i64::from(is_due));
+        guarded.failing.set(i64::from(is_due));
         if outcome.unwrap_or(true) && (is_due || !is_news) {
             pace.slow_down();
             corrected = clock::instant();
@@ -117,44 +116,36 @@ pub async fn run_drift_guard(guarded: Guarded) -> Infallible {
     }
 }
 
-/// Corrects, and reports what is in force to the certificates, also where this replica could not write: another one may
-/// have. Whether anything differed.
-async fn restore_and_look(
-    client: &Client,
-    plan: &Plan,
-    certificates: &Handle,
-    leads: bool,
-    theirs: &mut Option<Settings>,
-) -> Result<bool, Error> {
-    let outcome = restore(client, plan, certificates, leads, theirs).await;
-    match look(client, certificates).await {
-        Ok(()) => outcome,
-        Err(error) => outcome.and(Err(error)),
+impl Guarded {
+    /// Corrects, and reports what is in force to the certificates, also where this replica could not write: another one
+    /// may have. Whether anything differed.
+    async fn restore_and_look(&mut self, theirs: &mut Option<Settings>) -> Result<bool, Error> {
+        let outcome = self.restore(theirs).await;
+        match look(&self.client, &self.certificates).await {
+            Ok(()) => outcome,
+            Err(error) => outcome.and(Err(error)),
+        }
     }
-}
 
-/// Writes everything again as far as it differs; whether anything did. `theirs`: the settings of other replicas that are
-/// installed.
-async fn restore(
-    client: &Client,
-    plan: &Plan,
-    certificates: &Handle,
-    leads: bool,
-    theirs: &mut Option<Settings>,
-) -> Result<bool, Error> {
-    let writing = Writing::begin(client, plan, certificates, Policy::UnlessOtherRelease, leads).await?;
-    if let Some(installed) = writing.theirs.as_ref().filter(|_| !leads && writing.theirs != *theirs) {
-        tracing::warn!(
-            ?installed,
-            ours = ?Settings::of(plan),
-            "a replica with other settings has installed: its settings stay until this one leads, or their address does \
-             not answer"
-        );
+    /// Writes everything again as far as it differs; whether anything did. `theirs`: the settings of other replicas that
+    /// are installed.
+    async fn restore(&mut self, theirs: &mut Option<Settings>) -> Result<bool, Error> {
+        let leads = *self.leads.borrow_and_update();
+        let Self { client, plan, certificates, .. } = self;
+        let writing = Writing::begin(client, plan, certificates, Policy::UnlessOtherRelease, leads).await?;
+        if let Some(installed) = writing.theirs.as_ref().filter(|_| !leads && writing.theirs != *theirs) {
+            tracing::warn!(
+                ?installed,
+                ours = ?Settings::of(plan),
+                "a replica with other settings has installed: its settings stay until this one leads, or their address \
+                 does not answer"
+            );
+        }
+        theirs.clone_from(&writing.theirs);
+        let definitions = writing.definitions().await?;
+        let configurations = writing.configurations().await?;
+        Ok(definitions || configurations)
     }
-    theirs.clone_from(&writing.theirs);
-    let definitions = writing.definitions().await?;
-    let configurations = writing.configurations().await?;
-    Ok(definitions || configurations)
 }
 
 /// One item for each change of one of our objects, by any client.
