@@ -151,6 +151,7 @@ fn all() -> Vec<Named> {
         &reports,
         &tls,
         &waiting,
+        &many(),
         &other_engines(),
     ]
     .concat()
@@ -196,6 +197,16 @@ fn on_postgres() -> Vec<Named> {
         scripts_of_a_folder_run_without_an_assignment,
     ]
     .to_vec()
+}
+
+/// With many scripts, on each server.
+fn many() -> Vec<Named> {
+    let run: OnServer = reverting::many_scripts_run_and_are_taken_back_in_order;
+    let name = |engine: &str| format!("{engine}::many_scripts_run_and_are_taken_back_in_order");
+    let postgres = Run::Servers(|servers| {
+        reverting::many_scripts_run_and_are_taken_back_in_order(&servers.postgres);
+    });
+    vec![(name("postgres"), postgres), (name("mariadb"), Run::MariaDb(run)), (name("mysql"), Run::MySql(run))]
 }
 
 /// On other engines than PostgreSQL alone.
