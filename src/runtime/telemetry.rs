@@ -1,12 +1,12 @@
 //! Logs: text on a terminal, one JSON object a line elsewhere, always on standard error.
 //!
-//! Guarantees: what a panic says reaches the log only as far as it was known at compile time, since a formatted
-//! message may hold what a user wrote. A process that serves never waits for the reader of its log ([`Writing`]).
+//! Guarantees: no line of the client of databases is written, since it may quote rows. What a panic says reaches the log
+//! only as far as it was known at compile time, since a formatted message may hold what a user wrote. A process that serves never waits for the reader of its log ([`Writing`]).
 
 use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
-use tracing_subscriber::filter::{EnvFilter, ParseError};
+use tracing_subscriber::filter::{EnvFilter, FilterExt, ParseError, filter_fn};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
@@ -106,9 +106,16 @@ pub fn init(format: LogFormat, filter: Option<&str>, writing: Writing) -> Result
     } else {
         fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(output).boxed()
     };
+    let filter = filter.and(filter_fn(|of| may_be_shown(of.target())));
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
     log_panics();
     Ok(logging)
+}
+
+/// Whether lines of a target may be written at all, whatever the filter says. The client of databases logs statements, and
+/// notices of servers, which may quote rows.
+fn may_be_shown(target: &str) -> bool {
+    !target.starts_with("sqlx")
 }
 
 /// All directives of a filter; an empty one is as good as none.

@@ -20,6 +20,13 @@ pub fn neither_credentials_nor_values_are_shown(servers: &Servers) {
         ("42601", "Syntax", format!("SELECT 1 '{VALUE}'")),
         ("P0001", "Other", format!("DO $$ BEGIN RAISE EXCEPTION '{VALUE} {}'; END $$", "$")),
         ("22012", "Data", format!("DO $$ BEGIN RAISE NOTICE '{VALUE}'; PERFORM 1 / 0; END $$")),
+        (
+            "22012",
+            "Data",
+            format!(
+                "SET client_min_messages = debug1; DO $$ BEGIN RAISE WARNING '{VALUE}'; PERFORM 1 / 0; END $$"
+            ),
+        ),
         ("42703", "Other", format!("INSERT INTO a (b) VALUES (\"{VALUE}\")")),
         ("42703", "Other", format!("SELECT a.\"{VALUE}\" FROM a")),
         ("42501", "Permission", format!("SET SESSION AUTHORIZATION root; SELECT '{VALUE}'")),
