@@ -1,6 +1,6 @@
 //! What was applied, taken back.
 
-use kit::databases::Servers;
+use kit::databases::{Server, Servers};
 use serde_json::json;
 
 use super::bed::Bed;
@@ -71,4 +71,37 @@ pub fn nothing_is_taken_back_where_a_down_script_lacks(servers: &Servers) {
     let error = bed.fails("r3", 20)["lastError"].clone();
     assert_eq!((&error["id"], &error["sqlState"]), (&json!("001"), &json!("42P01")));
     assert_eq!(bed.history(), ["001 applied", "002 reverted"], "what could not be taken back is applied");
+}
+
+/// Twelve scripts, and more than the fifty that are reported.
+pub fn many_scripts_run_and_are_taken_back_in_order(server: &Server) {
+    for count in [12, 60] {
+        let mut bed = Bed::new(server);
+        bed.script("001", "CREATE TABLE s (v int); INSERT INTO s VALUES (1)");
+        bed.down("001", "UPDATE s SET v = v");
+        for number in 2..=count {
+            let id = format!("{number:03}");
+            let before = number - 1;
+            bed.script(&id, &format!("UPDATE s SET v = {number} WHERE v = {before}"));
+            bed.down(&id, &format!("UPDATE s SET v = {before} WHERE v = {number}"));
+        }
+        let ids: Vec<_> = (1..=count).map(|number| format!("{number:03}")).collect();
+        bed.assignment["mode"] = json!("Plan");
+        assert_eq!(bed.succeeds("plan")["plan"]["pending"], json!(ids));
+        bed.assignment["mode"] = json!("Apply");
+        let result = bed.succeeds("apply");
+        assert_eq!((&result["appliedNow"], &result["appliedCount"]), (&json!(count), &json!(count)));
+        assert_eq!(bed.sql("SELECT v FROM s"), [[count.to_string()]]);
+        bed.assignment["mode"] = json!("Status");
+        let told = bed.succeeds("status")["applied"].clone();
+        let told: Vec<_> = told.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+        assert!(
+            told.len() > 9 && ids.ends_with(&told.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>()),
+            "{told:?}"
+        );
+        bed.assignment["mode"] = json!("Revert");
+        let reverted: Vec<_> = ids.iter().rev().collect();
+        assert_eq!(bed.succeeds("revert")["reverted"], json!(reverted));
+        assert_eq!(bed.sql("SELECT v FROM s"), [["1"]]);
+    }
 }
