@@ -1,8 +1,8 @@
 //! Logs: text on a terminal, one JSON object a line elsewhere, always on standard error.
 //!
-//! Guarantees: no line of the client of databases is written, since it may quote rows. What a panic says reaches the log
-//! only as far as it was known at compile time, since a formatted message may hold what a user wrote. A process that
-//! serves never waits for the reader of its log ([`Writing`]).
+//! Guarantees: the log has no line of sqlx, because such a line may quote rows. The log has a panic's message only if the
+//! message was known at compile time, because a formatted message may contain user input. A serving process never waits
+//! for the reader of its log ([`Writing`]).
 
 use std::io::{self, IsTerminal};
 
@@ -113,8 +113,8 @@ pub fn init(format: LogFormat, filter: Option<&str>, writing: Writing) -> Result
     Ok(logging)
 }
 
-/// Whether lines of a target may be written at all, whatever the filter says. The client of databases logs statements, and
-/// notices of servers, which may quote rows.
+/// True if lines of this target may be logged. The filter of a user cannot enable sqlx, because sqlx logs statements and
+/// server notices, and both may quote rows.
 fn may_be_shown(target: &str) -> bool {
     !target.starts_with("sqlx")
 }

@@ -149,7 +149,7 @@ impl Tables {
         let cast = |column: &&str| format!("CAST({column} AS {text})");
         let columns: Vec<_> = columns.iter().map(cast).collect();
         let behind: Vec<_> = behind.iter().map(cast).collect();
-        // `position` alone is the text of the output to PostgreSQL, by which 10 comes before 9.
+        // PostgreSQL takes a bare `position` for the output column, which is a text: 10 would come before 9.
         format!(
             "SELECT {}, CAST({at} AS {text}), {} FROM {} h WHERE h.series = ? ORDER BY h.position, h.id",
             columns.join(", "),
