@@ -29,6 +29,7 @@ pub mod pod_hook;
 pub mod policy;
 pub mod quantity;
 pub mod schema;
+pub mod script;
 pub mod time_zone;
 pub mod validation;
 

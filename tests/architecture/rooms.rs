@@ -13,6 +13,7 @@ use super::sources::{Source, below, root};
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("api/checksum", &[]),
+    ("api/script", &["api/checksum"]),
     ("rbac", &[]),
     ("counted", &[]),
     ("properties", &["api", "kinds"]),
@@ -34,7 +35,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kinds/KIND/assignment", &["api"]),
     ("kinds/KIND/backup", &["kinds/KIND/etcd", "runtime"]),
     ("kinds/KIND/result", &["kinds/KIND/assignment"]),
-    ("kinds/KIND/runner", &["api/checksum", "kinds/KIND/assignment", "kinds/KIND/result", "runtime"]),
+    (
+        "kinds/KIND/runner",
+        &["api/checksum", "api/script", "kinds/KIND/assignment", "kinds/KIND/result", "runtime"],
+    ),
     ("kinds/KIND/names", &["controllers", "kinds/KIND/api", "kinds/KIND/observation"]),
     (
         "kinds/KIND/observation",
