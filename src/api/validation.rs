@@ -63,7 +63,7 @@ fn validated(kind: &dyn Kind, change: &Change, now: Option<Timestamp>) -> Valida
             let mut known = found(kind, written, Some(old), change.author, None).validation;
             if change.new.version != Version::V1 {
                 // What was read without it is not stored without it for all that.
-                known.errors.retain(|fault| fault.detail != DOES_NOT_FIT);
+                known.errors.retain(|fault| !fault.detail.starts_with(DOES_NOT_FIT));
             }
             ratchet(&mut validation, &known);
         }
@@ -143,8 +143,19 @@ fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<FieldError> {
         Version::V1Alpha1 => Cow::Borrowed(written.object),
         version @ Version::V1 => Cow::Owned(kind.lens().convert(hub.clone(), version, Version::V1Alpha1)),
     };
-    lost(&shown).then(|| FieldError::new(Path::spec(), Reason::TooLong, DOES_NOT_FIT))
+    let detail = match hub.pointer("/metadata/annotations").and_then(|all| all.get(LAST_APPLIED)) {
+        Some(_) => Cow::Owned(format!("{DOES_NOT_FIT}; {BY_APPLY}")),
+        None => Cow::Borrowed(DOES_NOT_FIT),
+    };
+    lost(&shown).then(|| FieldError::new(Path::spec(), Reason::TooLong, detail))
 }
+
+/// The annotation in which `kubectl apply` keeps what it applied.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What to do where that makes an object too large.
+pub const BY_APPLY: &str =
+    "kubectl apply puts a copy of the object into one of them: use kubectl apply --server-side";
 
 /// Why an object cannot be written by v1alpha1, or made as one that v1alpha1 could not show.
 const DOES_NOT_FIT: &str =

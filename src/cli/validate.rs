@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::convert::{below, remove, unknown_fields};
 use super::ending::{FAILED, Failure, OK, USAGE};
@@ -18,7 +18,7 @@ use super::input::{self, Document, Files, Input, Subject};
 use super::output;
 use crate::api::ancestors::Note;
 use crate::api::field::{FieldError, Path, Reason};
-use crate::api::validation::{self, Change, Written};
+use crate::api::validation::{self, BY_APPLY, Change, LAST_APPLIED, Written};
 use crate::api::{Kind, Version, default};
 use crate::runtime::clock;
 
@@ -268,6 +268,7 @@ pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
 }
 
 fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timestamp) -> Opinion {
+    let written = object.to_string();
     let unknown = unknown_fields(kind, version, &object).into_iter();
     let mut faults: Vec<_> = unknown.map(|path| unknown_field(kind, version, &object, &path)).collect();
     for fault in &faults {
@@ -286,6 +287,11 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
         faults.push(unnamed);
     }
     let mut warnings: Vec<Note> = Vec::new();
+    if faults.is_empty() && !takes_copy(kind, &written, &new, now) {
+        let text =
+            format!("fits alone, and not with a copy of itself in annotations of 256 KiB in all: {BY_APPLY}");
+        warnings.push(Note::new(Path::root(), text));
+    }
     for warning in defaulted.warnings.iter().chain(&verdict.warnings) {
         let note = Note::new(Path::root(), warning.as_str());
         if !warnings.contains(&note) {
@@ -294,6 +300,24 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     }
     Opinion { faults, warnings, hub, ..Opinion::default() }
 }
+
+/// Whether the gate and the API server also take an object with what `kubectl apply` adds to it: the text that was written.
+fn takes_copy(kind: &dyn Kind, written: &str, new: &Written, now: Timestamp) -> bool {
+    let mut applied = new.object.clone();
+    let Some(metadata) = applied.get_mut("metadata").and_then(Value::as_object_mut) else { return true };
+    let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+    let Some(annotations) = annotations.as_object_mut().filter(|all| !all.contains_key(LAST_APPLIED)) else {
+        return true;
+    };
+    annotations.insert(LAST_APPLIED.to_owned(), Value::from(written));
+    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
+    let is_within = annotations.iter().map(size).sum::<usize>() <= ANNOTATIONS_LIMIT;
+    let new = Written { object: &applied, ..*new };
+    is_within && validation::errors(kind, &Change { new, old: None, author: new.version, now }).accepted()
+}
+
+/// Bytes of all annotations of an object, as the API server has it.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// The API server wants a name, or the beginning of one.
 fn unnamed(object: &Value) -> Option<FieldError> {

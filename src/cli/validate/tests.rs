@@ -113,3 +113,29 @@ fn other_kinds_are_skipped_and_other_versions_of_ours_refused() {
     assert!(opinion(&json!({ "apiVersion": "v1", "kind": "Namespace" }), Timestamp::UNIX_EPOCH).skipped);
     assert_eq!(faults(&json!({ "apiVersion": "gatehouse.dev/v1beta1", "kind": "TDSet" })).len(), 1);
 }
+
+#[test]
+fn an_object_that_kubectl_apply_makes_too_large_is_named() {
+    let migration = |scripts: usize| {
+        let script = |id: usize| {
+            let down = format!("-- {}", "x".repeat(30 * 1024));
+            json!({"id": id.to_string(), "kind": "Schema", "up": {"inline": "SELECT 1"}, "down": {"inline": down}})
+        };
+        let scripts: Vec<_> = (0..scripts).map(script).collect();
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration", "metadata": {"name": "shop"},
+            "spec": {"database": {"engine": "SQLite", "file": {"claimName": "a", "path": "b"}}, "scripts": scripts}})
+    };
+    let warned = |object: &Value| {
+        let opinion = opinion(object, Timestamp::UNIX_EPOCH);
+        assert_eq!(opinion.faults, [], "it fits alone");
+        opinion.warnings.iter().any(|note| note.text.contains("kubectl apply --server-side"))
+    };
+    assert!(!warned(&migration(3)));
+    let mut large = migration(5);
+    assert!(warned(&large));
+    // As kubectl apply sends it, and the gate refuses it.
+    let text = large.to_string();
+    large["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": text});
+    let told = faults(&large);
+    assert!(told.len() == 1 && told[0].contains("256 KiB") && told[0].contains("--server-side"), "{told:?}");
+}
