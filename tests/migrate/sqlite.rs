@@ -19,7 +19,7 @@ impl Bed {
         let file = folder.path().join("base.db");
         let assignment = json!({
             "version": 1, "database": { "engine": "SQLite", "name": file }, "run": { "uid": "r" }, "mode": "Apply",
-            "scripts": [],
+            "object": { "namespace": "shop", "name": "shop", "uid": "u1" }, "scripts": [],
         });
         Self { folder, assignment }
     }
@@ -235,7 +235,7 @@ pub fn what_only_reads_makes_no_file(_: &Servers) {
     let (code, result) = bed.run("plan");
     assert_eq!((code, &result["plan"]["pending"]), (Some(0), &json!(["1"])), "{result}");
     let file = bed.folder.path().join("base.db");
-    for (words, expected) in [(&["status"][..], 0), (&["wait", "--min-id=1", "--timeout=1ms"], 1)] {
+    for (words, expected) in [(&["status"][..], 2), (&["wait", "--min-id=1", "--timeout=1ms"], 1)] {
         let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate"]);
         command.args(words).args(["--engine=SQLite", "--series=shop", "--database"]).arg(&file);
         let code = command.output().unwrap().status.code();

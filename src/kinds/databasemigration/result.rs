@@ -236,6 +236,10 @@ pub enum BlockedReason {
     HistoryDiverged,
     /// A script is to run although a later one has.
     OutOfOrder,
+    /// The database has tables and no history, and no baseline is named.
+    BaselineRequired,
+    /// A baseline is named and does not count, since scripts have run.
+    BaselineIgnored,
     /// A script that is to be taken back has no down script.
     NoDownScript,
     /// A script cannot be rehearsed.

@@ -14,6 +14,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::v1::Engine;
+use crate::api::script;
 
 /// Bytes of all scripts of an object that are looked at.
 const MOST_BYTES: usize = 64 * 1024;
@@ -88,7 +89,7 @@ pub struct Read {
 #[must_use]
 pub fn statements(engine: Engine, text: &str, budget: &mut Budget) -> Option<Vec<Read>> {
     let dialect = dialect(engine);
-    let tokens = Tokenizer::new(dialect, text).tokenize().ok()?;
+    let tokens = Tokenizer::new(dialect, script::without_mark(text)).tokenize().ok()?;
     if has_body(&tokens) {
         return None;
     }

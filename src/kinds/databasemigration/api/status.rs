@@ -71,6 +71,8 @@ reasons! {
     HistoryDiverged,
     /// A script stands before an applied one.
     OutOfOrder,
+    /// The database has tables and no history, and the object names no baseline.
+    BaselineRequired,
     /// A script is not the one that was planned.
     SourceChanged,
     /// The plan is not the one that was approved.

@@ -242,6 +242,7 @@ fn blocked(result: &RunResult) -> (Reason, String) {
         BlockedReason::PlanChanged => Reason::PlanChanged,
         BlockedReason::HistoryDiverged => Reason::HistoryDiverged,
         BlockedReason::OutOfOrder => Reason::OutOfOrder,
+        BlockedReason::BaselineRequired | BlockedReason::BaselineIgnored => Reason::BaselineRequired,
         BlockedReason::NoDownScript => Reason::NoDownScript,
         BlockedReason::NotRehearsable => Reason::NotRehearsable,
         BlockedReason::NotRunnable => Reason::NotRunnable,

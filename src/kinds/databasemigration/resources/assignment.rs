@@ -7,8 +7,8 @@ use crate::controllers::manifest::hash;
 use crate::kinds::databasemigration::api::v1;
 use crate::kinds::databasemigration::api::v1::{KeyReference, Source, TlsMode};
 use crate::kinds::databasemigration::assignment::{
-    self, Assignment, Database, Engine, History, Mode, Object, OnFailure, OutOfOrder, Resolution, Resolve,
-    Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
+    self, Assignment, Database, Engine, ExistingTables, History, Mode, Object, OnFailure, OutOfOrder,
+    Resolution, Resolve, Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
 };
 use crate::kinds::databasemigration::observation::{Observed, Purpose};
 use crate::kinds::databasemigration::spec::{Spec, texts as sources};
@@ -248,6 +248,11 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
             .map(|(at, (script, texts))| told(at, script, texts))
             .collect(),
         baseline: spec.baseline.clone(),
+        // What is absent stays so: another assignment asks for another run.
+        existing_tables: spec.existing_tables.map(|tables| match tables {
+            v1::ExistingTables::Refuse => ExistingTables::Refuse,
+            v1::ExistingTables::Ignore => ExistingTables::Ignore,
+        }),
         out_of_order: match spec.out_of_order {
             v1::OutOfOrder::Reject => OutOfOrder::Reject,
             v1::OutOfOrder::Allow => OutOfOrder::Allow,

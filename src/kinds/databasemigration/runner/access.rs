@@ -74,6 +74,11 @@ impl Access {
         Self { only_reads: true, ..self.clone() }
     }
 
+    /// Whether it is a file of SQLite that is not there.
+    pub(super) fn is_missing(&self) -> bool {
+        self.database.engine == Engine::SQLite && !Path::new(&self.database.name).exists()
+    }
+
     /// Connects.
     pub(super) async fn connect(&self) -> Result<Wire, Failure> {
         if matches!(self.database.tls, TlsMode::VerifyCA | TlsMode::VerifyFull)
@@ -185,7 +190,7 @@ impl Access {
     fn sqlite(&self) -> SqliteConnectOptions {
         // Foreign keys are as SQLite has them by default: not enforced, unless a script says so.
         let options = SqliteConnectOptions::new();
-        let options = if self.only_reads && !Path::new(&self.database.name).exists() {
+        let options = if self.only_reads && self.is_missing() {
             options.in_memory(true)
         } else {
             options.filename(&self.database.name).create_if_missing(!self.only_reads)

@@ -1,15 +1,26 @@
 //! What a run has to do, from the scripts that it was given and the history that it found. Pure.
 //!
 //! Guarantees: a script that was edited after it was applied, one that the history has and the list has not, and one that
-//! would run behind a later one keep everything from running. A script whose end is not known is neither taken for applied
+//! would run behind a later one keep everything from running, and so do a script that is to run and cannot, and tables that
+//! are there before the first script where no baseline is named. A script whose end is not known is neither taken for applied
 //! nor run again, unless its author or a user decided so; a user's decision counts for what an earlier run has left.
+
+mod edits;
+mod first_contact;
 
 use std::collections::BTreeMap;
 
 use super::super::assignment::{Assignment, OutOfOrder, Resolution};
 use super::super::result::{Blocked, BlockedReason, InDoubt, Plan};
 use super::history::{Row, State};
-use super::scripts::{Loaded, Text, Way};
+use super::scripts::{Loaded, Text, not_runnable};
+use crate::api::script;
+
+#[cfg(test)]
+pub use edits::edited;
+use edits::{edited_text, resumed};
+pub use first_contact::is_first_contact;
+use first_contact::{counted, unfounded};
 
 /// What the history has as the kind of a script while its down script is at work.
 pub const DOWN: &str = "Down";
@@ -21,6 +32,8 @@ pub struct Surroundings {
     pub alive: Vec<String>,
     /// It has tables of others.
     pub has_tables: bool,
+    /// A table where scripts make theirs, if the database has tables of others there and no series has a history in it.
+    pub older_table: Option<String>,
 }
 
 /// What there is to do.
@@ -87,9 +100,7 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
         return Decision::Blocked(Box::new(blocked));
     }
     let mut last_applied = None;
-    let is_first_contact = is_first_contact(rows);
-    let baseline = assignment.baseline.as_ref().filter(|_| is_first_contact && around.has_tables);
-    let baseline = baseline.and_then(|id| scripts.iter().position(|loaded| loaded.script.id == *id));
+    let baseline = counted(assignment, scripts, rows, around);
     for (index, loaded) in scripts.iter().enumerate() {
         let id = &loaded.script.id;
         if baseline.is_some_and(|last| index <= last) {
@@ -120,20 +131,38 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
             }
         }
     }
-    if is_first_contact && around.has_tables && assignment.baseline.is_none() {
-        work.warnings.push(
-            "the database has tables and no history of this series: all scripts run, or name a baseline"
-                .to_owned(),
-        );
+    if let Some(blocked) =
+        unfounded(assignment, scripts, rows, around, &mut work).or_else(|| unfit(scripts, &work))
+    {
+        return Decision::Blocked(Box::new(blocked));
     }
+    work.warnings.extend(placeholders(scripts, &work));
     Decision::Work(work)
 }
 
-/// Whether no script of the series has changed the database: none has run, or those that did failed and left nothing, as the
-/// first ones do where a database has their tables already and no baseline was named.
-#[must_use]
-pub fn is_first_contact(rows: &[Row]) -> bool {
-    rows.iter().all(|row| row.state == State::Failed && !is_half_applied(row))
+/// The first script that is to run and cannot. A down script that is blank is refused where it is to run.
+fn unfit(scripts: &[Loaded], work: &Work) -> Option<Blocked> {
+    let refusal = |loaded: &Loaded, is_half_taken_back: bool| {
+        let down = loaded.down.as_ref().filter(|down| is_half_taken_back || !down.is_blank());
+        let down = down.and_then(|down| down.refusal.clone());
+        loaded.up.refusal.clone().or(down).map(|why| not_runnable(&loaded.script.id, why))
+    };
+    work.pending.iter().find_map(|one| refusal(&scripts[one.index], one.is_half_taken_back))
+}
+
+/// Most scripts that one kind of warning is about.
+const MOST_WARNINGS: usize = 5;
+
+/// Warnings about what other tools replace in a script.
+fn placeholders(scripts: &[Loaded], work: &Work) -> Vec<String> {
+    let pending = work.pending.iter().map(|one| &scripts[one.index]);
+    let found = pending.filter_map(|loaded| Some((&loaded.script.id, script::placeholder(&loaded.up.all)?)));
+    let warning = |(id, line)| {
+        format!(
+            "script {id} has a placeholder ${{…}} in line {line}: gatehouse replaces none, and runs it as it is"
+        )
+    };
+    found.map(warning).take(MOST_WARNINGS).collect()
 }
 
 fn is_alive(row: &Row, around: &Surroundings) -> bool {
@@ -167,15 +196,15 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
             Ok(Standing::HalfTakenBack)
         }
         State::Applied | State::Baseline => {
-            let found = &loaded.up.checksum;
-            if row.checksum == *found {
+            if loaded.up.has_checksum(&row.checksum) {
                 return Ok(Standing::Applied);
             }
+            let found = &loaded.up.checksum;
             if assignment.accept_checksums.get(id) == Some(found) {
                 work.repairs.push((id.clone(), found.clone()));
                 return Ok(Standing::Applied);
             }
-            Err(Stop::Blocked(Box::new(edited(id, &row.checksum, found))))
+            Err(Stop::Blocked(Box::new(edited_text(&loaded.up, row))))
         }
         State::Reverted => Ok(Standing::Pending(1)),
         State::Failed => Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?)),
@@ -185,8 +214,8 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
                 let next = row.statement.saturating_add(1);
                 let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
                 if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
-                    if row.checksum != loaded.up.checksum {
-                        return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
+                    if !loaded.up.has_checksum(&row.checksum) {
+                        return Err(Stop::Blocked(Box::new(edited_text(&loaded.up, row))));
                     }
                     let statement = row.statement;
                     work.settled =
@@ -194,8 +223,8 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
                     return Ok(Standing::Applied);
                 }
                 resumed(&loaded.up, row, row.statement)?;
-                if row.checksum != loaded.up.checksum {
-                    return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
+                if !loaded.up.has_checksum(&row.checksum) {
+                    return Err(Stop::Blocked(Box::new(edited_text(&loaded.up, row))));
                 }
                 Ok(Standing::Pending(next))
             }
@@ -285,44 +314,6 @@ pub fn without_down(id: &str) -> Blocked {
 /// The statement at which the down script of an applied script begins.
 pub fn begin_down(down: &Text, row: &Row) -> Result<u32, Box<Blocked>> {
     if is_half_taken_back(row) { resumed(down, row, row.statement) } else { Ok(1) }
-}
-
-/// The statement to go on with: what was done before it must be what the text still says, in whatever way the rest could
-/// run. What ran in a transaction and failed has done nothing, and neither has a check.
-fn resumed(text: &Text, row: &Row, from: u32) -> Result<u32, Box<Blocked>> {
-    let Some(expected) = row.done.clone().filter(|_| from > 1 && text.way != Way::Check) else {
-        return Ok(1);
-    };
-    let found = text.done_before(from).unwrap_or_default();
-    if expected == found {
-        return Ok(from);
-    }
-    let id = &row.id;
-    Err(Box::new(Blocked {
-        reason: BlockedReason::ChecksumMismatch,
-        id: Some(id.clone()),
-        message: format!(
-            "script {id} was edited before its statement {from}, and what stands there has run: it was {expected} and \
-             is {found}; restore it"
-        ),
-        expected: Some(expected),
-        found: Some(found),
-    }))
-}
-
-/// A script is not what was applied.
-#[must_use]
-pub fn edited(id: &str, expected: &str, found: &str) -> Blocked {
-    Blocked {
-        reason: BlockedReason::ChecksumMismatch,
-        id: Some(id.to_owned()),
-        expected: Some(expected.to_owned()),
-        found: Some(found.to_owned()),
-        message: format!(
-            "script {id} was edited after it was applied: it was {expected} and is {found}; restore it and append a \
-             new script, or accept the checksum"
-        ),
-    }
 }
 
 fn diverged(scripts: &[Loaded], rows: &[Row]) -> Option<Blocked> {

@@ -163,6 +163,20 @@ impl Log {
         Ok(rows.iter().any(|row| row.id == id && row.state.is_applied()))
     }
 
+    /// The schema of its tables, where the engine has schemas.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.tables.schema()
+    }
+
+    /// Whether the table has rows of another series: gatehouse has made tables in this database.
+    pub(super) async fn has_others(&self, connection: &mut Connection) -> Result<bool, Failure> {
+        if !self.tables.can_be_read(connection).await? {
+            return Ok(false);
+        }
+        let sql = self.tables.select_others();
+        Ok(!connection.rows(&sql, &[Value::Text(&self.series)]).await?.is_empty())
+    }
+
     /// Makes what is missing, and puts this process into the row of the series: another one that held it writes no more.
     pub(super) async fn take(&self, connection: &mut Connection) -> Result<(), Failure> {
         if !self.tables.exist(connection).await? {

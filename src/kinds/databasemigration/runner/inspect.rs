@@ -8,11 +8,13 @@ use super::decision::{Surroundings, is_first_contact};
 use super::failure::Failure;
 use super::history::{Log, Row, State};
 use super::lock;
+use super::scripts::Loaded;
 
 /// What is known besides the history.
 pub(super) async fn surroundings(
     connection: &mut Connection,
     log: &Log,
+    scripts: &[Loaded],
     rows: &[Row],
 ) -> Result<Surroundings, Failure> {
     let mut alive = Vec::new();
@@ -23,8 +25,13 @@ pub(super) async fn surroundings(
         }
     }
     // Asked only where the answer counts.
-    let has_tables = is_first_contact(rows) && has_tables(connection, log.table()).await?;
-    Ok(Surroundings { alive, has_tables })
+    if !is_first_contact(scripts, rows) {
+        return Ok(Surroundings { alive, ..Surroundings::default() });
+    }
+    let has_tables = table(connection, log, Among::All).await?.is_some();
+    let is_older = has_tables && !log.has_others(connection).await?;
+    let older_table = if is_older { table(connection, log, Among::Near).await? } else { None };
+    Ok(Surroundings { alive, has_tables, older_table })
 }
 
 /// Whether a session may still be at work.
@@ -45,24 +52,51 @@ async fn is_alive(connection: &mut Connection, log: &Log, session: &str) -> Resu
     Ok(!found.is_empty())
 }
 
-async fn has_tables(connection: &mut Connection, table: &str) -> Result<bool, Failure> {
+/// Which tables are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// Those of the whole database.
+    All,
+    /// Those in the schemas where scripts make tables that they name without a schema, and in the schema of the history.
+    Near,
+}
+
+/// A table that is neither of the history nor of an extension, such as the tables of PostGIS.
+async fn table(connection: &mut Connection, log: &Log, among: Among) -> Result<Option<String>, Failure> {
+    let table = log.table();
     let lock = format!("{table}_lock");
-    let sql = match connection.engine() {
-        Engine::PostgreSQL => {
-            "SELECT 1::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE c.relkind IN ('r', 'p') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
-             AND c.relname NOT IN (?, ?) LIMIT 1"
-        }
-        Engine::MySQL | Engine::MariaDB => {
-            "SELECT '1' FROM information_schema.tables WHERE table_schema = DATABASE() \
-             AND table_name NOT IN (?, ?) LIMIT 1"
-        }
-        Engine::SQLite => {
-            "SELECT '1' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-             AND name NOT IN (?, ?) LIMIT 1"
-        }
+    let (sql, schema) = match connection.engine() {
+        Engine::PostgreSQL => (
+            format!(
+                "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE c.relkind IN ('r', 'p') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+                 AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::regclass \
+                 AND d.objid = c.oid AND d.deptype = 'e') AND c.relname NOT IN (?, ?){} ORDER BY 1 LIMIT 1",
+                match among {
+                    Among::All => "",
+                    Among::Near =>
+                        " AND (n.nspname = ANY (pg_catalog.current_schemas(false)) OR n.nspname = ?)",
+                }
+            ),
+            log.schema().filter(|_| among == Among::Near),
+        ),
+        Engine::MySQL | Engine::MariaDB => (
+            "SELECT CAST(table_name AS CHAR) FROM information_schema.tables WHERE table_schema = DATABASE() \
+             AND table_name NOT IN (?, ?) ORDER BY 1 LIMIT 1"
+                .to_owned(),
+            None,
+        ),
+        Engine::SQLite => (
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+             AND name NOT IN (?, ?) ORDER BY 1 LIMIT 1"
+                .to_owned(),
+            None,
+        ),
     };
-    Ok(!connection.rows(sql, &[Value::Text(table), Value::Text(&lock)]).await?.is_empty())
+    let values = [Value::Text(table), Value::Text(&lock), Value::from(schema)];
+    let rows = connection.rows(&sql, &values[..sql.matches('?').count()]).await?;
+    Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
 }
 
 /// An index.

@@ -127,7 +127,8 @@ async fn carried_out(
     if !only_reads {
         approved(assignment, &hash)?;
     }
-    let reading = only_reads.then(|| access.reading());
+    let leaves_nothing = only_reads || assignment.mode == Mode::Rehearse && access.is_missing();
+    let reading = leaves_nothing.then(|| access.reading());
     let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
     let object = assignment.object.as_ref().map(|object| object.uid.as_str());
@@ -140,7 +141,13 @@ async fn carried_out(
             let limit = assignment.lock_wait();
             let patience = Patience::of(limit, stop);
             let name = course.log.lock_name();
-            let _lock = Lock::take(&mut course.connection, &name, patience, limit, progress).await?;
+            let connection = &mut course.connection;
+            // A file that is not there is not made, and neither is the file of its lock.
+            let _lock = if leaves_nothing {
+                None
+            } else {
+                Some(Lock::take(connection, &name, patience, limit, progress).await?)
+            };
             let done = match assignment.mode {
                 Mode::Rehearse => course.rehearse(patience).await,
                 Mode::Revert => course.revert(patience).await,
@@ -181,7 +188,7 @@ impl Course<'_> {
     async fn read(&mut self) -> Result<Outcome, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
         let running = rows.iter().find(|row| row.state == State::Running);
         match running {
             Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
@@ -210,7 +217,7 @@ impl Course<'_> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
         let assignment = &self.request.assignment;
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
         match decide(assignment, self.scripts, &rows, &around) {
             Decision::Work(work) => {
                 self.result.plan = Some(plan(self.hash.clone(), self.scripts, &work));

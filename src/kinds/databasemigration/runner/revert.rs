@@ -11,7 +11,7 @@ use super::carry::Task;
 use super::decision::{DOWN, answer, begin_down, is_half_applied, without_down};
 use super::history::{Row, State};
 use super::lock::Patience;
-use super::scripts::{Loaded, Text};
+use super::scripts::{Loaded, Text, not_runnable};
 use super::{Course, End, Entry, Failure, Step, Work, entry, inspect};
 
 impl Course<'_> {
@@ -30,6 +30,9 @@ impl Course<'_> {
         for row in own {
             let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
             match loaded.filter(|loaded| loaded.down.is_some() || loaded.script.kind == ScriptKind::Check) {
+                Some(Loaded { down: Some(Text { refusal: Some(why), .. }), .. }) => {
+                    return Err(End::Blocked(Box::new(not_runnable(&row.id, why.clone()))));
+                }
                 Some(loaded) => tasks.push((loaded, row)),
                 None => return Err(End::Blocked(Box::new(without_down(&row.id)))),
             }
@@ -46,7 +49,7 @@ impl Course<'_> {
     async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
         if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
             if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {
                 let message = "the session of another run is still at work";

@@ -1,7 +1,8 @@
 //! The scripts of an assignment, as they lie in their folders.
 //!
 //! Guarantees: what runs has the checksum that its author pinned and the one that was planned, or nothing runs. How each
-//! script can run is known before the first one does.
+//! script can run is known before the first one does. A text that cannot run is refused where it is to run: a script that
+//! is applied, or counts so, stays as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use super::super::assignment::{
 };
 use super::super::result::{Blocked, BlockedReason};
 use super::statements::{Statement, split};
+use crate::api::script;
 
 /// The folders that scripts lie in.
 #[derive(Clone, Debug, Default)]
@@ -34,23 +36,43 @@ pub enum Way {
 /// A text that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// All of it.
+    /// All of it, without a byte order mark.
     pub all: String,
-    /// The checksum of its bytes.
+    /// The checksum of its bytes, a byte order mark among them.
     pub checksum: String,
     /// Its statements, where it can be split.
     pub statements: Option<Vec<Statement>>,
     /// How it runs.
     pub way: Way,
+    /// Why it does not run.
+    pub refusal: Option<String>,
 }
 
 impl Text {
+    /// Whether a checksum is of this text. Whether it has a byte order mark does not matter.
+    #[must_use]
+    pub fn has_checksum(&self, sum: &str) -> bool {
+        self.checksum == sum || script::is_of(&self.all, sum)
+    }
+
+    /// Whether it has nothing in it, not even a comment.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.all.trim().is_empty()
+    }
+
     /// The checksum of what lies before that statement, counted from 1 on.
     #[must_use]
     pub fn done_before(&self, statement: u32) -> Option<String> {
+        self.before(statement).map(|text| checksum(text.as_bytes()))
+    }
+
+    /// What lies before that statement, counted from 1 on.
+    #[must_use]
+    pub fn before(&self, statement: u32) -> Option<&str> {
         let last = usize::try_from(statement).ok()?.checked_sub(2)?;
         let end = self.statements.as_ref()?.get(last)?.end;
-        Some(checksum(&self.all.as_bytes()[..end]))
+        self.all.get(..end)
     }
 }
 
@@ -89,14 +111,16 @@ pub enum Error {
 /// A script that cannot be read, is not the one that was pinned or planned, or cannot run as it says.
 pub fn load(assignment: &Assignment, folders: &Folders) -> Result<Vec<Loaded>, Error> {
     let engine = assignment.database.engine;
+    let files = assignment.object.is_none();
     let load = |script: &Script| {
-        let up = text(engine, script, &script.up, folders, false)?;
+        let up = text(engine, script, &script.up, folders, Which { is_down: false, files })?;
         let pins = [("checksum", &script.checksum), ("planned", &script.planned)];
         for (field, pinned) in pins.into_iter().filter_map(|(field, pinned)| Some((field, pinned.as_ref()?)))
         {
             compared(&script.id, field, pinned, &up.checksum)?;
         }
-        let down = script.down.as_ref().map(|source| text(engine, script, source, folders, true));
+        let which = Which { is_down: true, files };
+        let down = script.down.as_ref().map(|source| text(engine, script, source, folders, which));
         let down = down.transpose()?;
         if let (Some(planned), Some(down)) = (&script.planned_down, &down) {
             compared(&script.id, "plannedDown", planned, &down.checksum)?;
@@ -132,45 +156,74 @@ fn compared(id: &str, field: &str, expected: &str, found: &str) -> Result<(), Er
     })))
 }
 
+/// Which text of a script it is, and how messages name it.
+#[derive(Clone, Copy)]
+struct Which {
+    is_down: bool,
+    /// A person gave the files their names.
+    files: bool,
+}
+
+impl Which {
+    fn named(self, id: &str, file: &str) -> String {
+        let which = if self.is_down { "the down script of " } else { "script " };
+        if self.files { format!("{which}{id} ({file})") } else { format!("{which}{id}") }
+    }
+}
+
 fn text(
     engine: Engine,
     script: &Script,
     source: &Source,
     folders: &Folders,
-    is_down: bool,
+    which: Which,
 ) -> Result<Text, Error> {
     let id = &script.id;
     let folder: &Path = if source.secret {
         let message = || format!("script {id} comes from a Secret: --secret-scripts names no folder");
-        folders.secrets.as_deref().ok_or_else(|| not_runnable(id, message()))?
+        folders.secrets.as_deref().ok_or_else(|| Error::Blocked(Box::new(not_runnable(id, message()))))?
     } else {
         &folders.scripts
     };
     let path = folder.join(&source.file);
     let unreadable = |source| Error::Unreadable { id: id.clone(), path: path.clone(), source };
     let bytes = std::fs::read(&path).map_err(unreadable)?;
-    let checksum = checksum(&bytes);
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| not_runnable(id, format!("script {id} is not UTF-8")))?;
-    if text.contains('\0') {
-        return Err(not_runnable(id, format!("script {id} contains a NUL")));
-    }
-    let split = split(engine, &text);
-    let way = way(engine, script, &text, split.as_deref(), is_down).map_err(|why| {
-        let which = if is_down { "the down script of " } else { "script " };
-        not_runnable(id, format!("{which}{id} {why}"))
-    })?;
-    Ok(Text { all: text, checksum, statements: split.ok(), way })
+    let text = read(engine, script, &bytes, which.is_down);
+    let refusal = text.refusal.map(|why| format!("{} {why}", which.named(id, &source.file)));
+    Ok(Text { refusal, ..text })
 }
 
-fn not_runnable(id: &str, message: String) -> Error {
-    Error::Blocked(Box::new(Blocked {
+/// Reads a text, and how it runs.
+fn read(engine: Engine, script: &Script, bytes: &[u8], is_down: bool) -> Text {
+    let decoded = script::decoded(bytes);
+    // A text that is no UTF-8 does not run; it is not taken for an empty one.
+    let all = decoded
+        .as_ref()
+        .map_or_else(|_| String::from_utf8_lossy(bytes).into_owned(), |text| (*text).to_owned());
+    let split = split(engine, &all);
+    let directed = decoded.and_then(|text| match script::directive(text) {
+        Some(directive) => Err(directive.to_string()),
+        None => Ok(text),
+    });
+    let way = directed.and_then(|text| way(engine, script, text, split.as_deref(), is_down));
+    Text {
+        checksum: checksum(bytes),
+        statements: split.ok(),
+        way: way.as_ref().copied().unwrap_or(Way::Transaction),
+        refusal: way.err(),
+        all,
+    }
+}
+
+/// Why a script does not run.
+pub(super) fn not_runnable(id: &str, message: String) -> Blocked {
+    Blocked {
         reason: BlockedReason::NotRunnable,
         id: Some(id.to_owned()),
         expected: None,
         found: None,
         message,
-    }))
+    }
 }
 
 /// How a text runs, or why it does not.
@@ -182,7 +235,16 @@ fn way(
     is_down: bool,
 ) -> Result<Way, String> {
     let statements = match split {
-        Ok([]) => return Err("has no statement".to_owned()),
+        Ok([]) if text.trim().is_empty() => {
+            return Err(
+                "is empty: where there is nothing to do, have a comment in it that says so".to_owned()
+            );
+        }
+        Ok([]) if script.kind == ScriptKind::Check && !is_down => {
+            return Err("is a Check and has no statement".to_owned());
+        }
+        // One engine has nothing to do where another one has.
+        Ok([]) => return Ok(Way::Transaction),
         Ok(statements) => statements,
         // PostgreSQL splits statements itself, and does so better.
         Err(_) if engine == Engine::PostgreSQL && script.transaction == Transaction::Required => &[],
@@ -289,10 +351,13 @@ mod tests {
             ("BEGIN; SELECT 1; END", "BEGIN"),
             ("ROLLBACK", "ROLLBACK"),
             ("COPY a FROM STDIN", "COPY FROM STDIN"),
-            ("-- nothing", "no statement"),
+            (" \n", "is empty"),
         ] {
             let error = way_of(Engine::PostgreSQL, Transaction::Required, text).unwrap_err();
             assert!(error.contains(said), "{error}");
+        }
+        for transaction in [Transaction::Required, Transaction::None] {
+            assert_eq!(way_of(Engine::PostgreSQL, transaction, "-- nothing\n;"), Ok(Way::Transaction));
         }
         let savepoint = "SAVEPOINT a; ROLLBACK TO SAVEPOINT a";
         assert_eq!(way_of(Engine::PostgreSQL, Transaction::Required, savepoint), Ok(Way::Transaction));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::scripts::sources;
 use crate::api::field::Validation;
+use crate::api::script;
 use crate::kinds::databasemigration::api::sql::{self, Budget};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
@@ -55,11 +56,15 @@ pub(super) fn advise(
 }
 
 fn of_text(engine: Engine, text: &str, budget: &mut Budget) -> Vec<String> {
+    let placeholder = script::placeholder(text).map(|line| {
+        format!("has a placeholder ${{…}} in line {line}: gatehouse replaces none, and runs it as it is")
+    });
+    let mut said: Vec<String> = placeholder.into_iter().collect();
     let Some(read) = sql::statements(engine, text, budget) else {
-        return vec!["could not be read here: what it does is unknown".to_owned()];
+        said.push("could not be read here: what it does is unknown".to_owned());
+        return said;
     };
-    let mut said: Vec<String> =
-        read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()).collect();
+    said.extend(read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()));
     let unknown = read.iter().filter(|one| one.is_unknown).count();
     if unknown > 0 {
         said.push(format!("has {unknown} statements that could not be read here: what they do is unknown"));

@@ -44,6 +44,11 @@ impl Tables {
         &self.table
     }
 
+    /// The schema, where the engine has schemas.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
     fn quoted(&self, suffix: &str) -> String {
         let quote = if self.is_mysql() { '`' } else { '"' };
         let schema = self.schema.as_ref().map(|schema| format!("{quote}{schema}{quote}."));
@@ -154,6 +159,14 @@ impl Tables {
             "SELECT {}, CAST({at} AS {text}), {} FROM {} h WHERE h.series = ? ORDER BY h.position, h.id",
             columns.join(", "),
             behind.join(", "),
+            self.rows()
+        )
+    }
+
+    /// A row of another series.
+    pub(super) fn select_others(&self) -> String {
+        format!(
+            "SELECT id FROM {} WHERE series <> ? AND state IN ('applied', 'baseline') LIMIT 1",
             self.rows()
         )
     }
