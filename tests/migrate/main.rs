@@ -16,8 +16,10 @@ mod bed;
 mod concurrent;
 mod crashes;
 mod fenced;
+mod folders;
 mod mysql;
 mod objects;
+mod older;
 mod postgres;
 mod redaction;
 mod reports;
@@ -117,6 +119,14 @@ fn all() -> Vec<Named> {
         a_run_whose_series_was_taken_over_commits_nothing_more,
         two_pods_of_one_run_apply_each_script_once,
     ];
+    let older = tests![older:
+        a_forgotten_baseline_runs_nothing,
+        all_scripts_run_where_that_is_asked_for,
+        tables_that_are_not_where_scripts_make_theirs_are_no_reason,
+        what_a_script_set_before_it_failed_is_no_change,
+        a_baseline_that_does_not_count_is_named,
+        an_empty_database_gets_all_scripts_whatever_baseline_is_named,
+    ];
     let resumed = tests![resumed: a_baseline_counts_whole_or_not_at_all];
     let reverting = tests![reverting:
         what_this_object_applied_is_taken_back,
@@ -144,6 +154,8 @@ fn all() -> Vec<Named> {
         &concurrent,
         &crashes,
         &fenced,
+        &folders(),
+        &older,
         &on_postgres(),
         &resumed,
         &reverting,
@@ -155,6 +167,24 @@ fn all() -> Vec<Named> {
         &other_engines(),
     ]
     .concat()
+}
+
+/// Folders of files, and the texts in them.
+fn folders() -> Vec<Named> {
+    tests![folders:
+        folders_of_other_tools_are_read_in_order,
+        folders_that_mean_something_else_are_refused_by_name,
+        sections_of_other_tools_are_refused_with_their_line,
+        a_down_script_with_sections_is_refused_before_its_script_runs,
+        a_script_that_counts_by_the_baseline_need_not_be_one_that_runs,
+        a_script_of_comments_alone_counts_as_applied,
+        a_byte_order_mark_hides_nothing,
+        what_is_half_applied_names_the_line_ends_too,
+        an_order_by_text_that_was_begun_is_not_changed_in_silence,
+        placeholders_of_other_tools_are_warned_of,
+        a_file_that_is_not_there_is_no_empty_database,
+    ]
+    .to_vec()
 }
 
 /// As objects of a control plane.
