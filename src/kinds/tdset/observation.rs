@@ -9,7 +9,7 @@ mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
 pub use field_owner::{
-    FieldOwner, is_only_in_the_template, is_owned, is_written_by_us, other, other_of_max, trim,
+    FieldOwner, is_only_in_the_template, is_owned, is_written_by_us, other, other_of_max, retain_others, trim,
 };
 pub use found_deployment::FoundDeployment;
 pub use found_metadata::FoundMetadata;
