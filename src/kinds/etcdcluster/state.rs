@@ -77,6 +77,12 @@ pub struct ReconcileState {
     pub scheduled: Option<Scheduled>,
     /// The Services that were applied last.
     pub services: services::Applied,
+    /// How often the StatefulSet was put back.
+    pub stateful_set: services::Applied,
+    /// How often the ConfigMap was put back.
+    pub config: services::Applied,
+    /// How often the PodDisruptionBudget was put back.
+    pub budget: services::Applied,
     /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
     /// Etcd's answer to root's password.
@@ -221,6 +227,18 @@ impl ReconcileState {
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             _ => {}
+        }
+    }
+
+    /// An object was put back, if the action puts one back; the names of the objects that are left for a while from now on,
+    /// because another client changes them each time.
+    pub fn put_back(&mut self, action: &Action, is_done: bool) -> Vec<String> {
+        match action {
+            Action::ApplyStatefulSet { .. } => self.stateful_set.count(),
+            Action::ApplyBudget { .. } => self.budget.count(),
+            Action::WriteConfig { .. } => self.config.count(),
+            Action::ApplyServices if is_done => self.services.count(),
+            _ => Vec::new(),
         }
     }
 }

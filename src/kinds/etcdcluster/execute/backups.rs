@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::batch::v1::CronJob;
 
-use super::objects::{apply, is_ours};
+use super::objects::{is_ours, put};
 use super::{Execution, Failure};
 use crate::controllers::api_write::ApiWrite;
 use crate::controllers::manifest::Manifest;
@@ -23,10 +23,9 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
     if found.as_ref().is_some_and(|found| !is_ours(execution, &found.metadata)) {
         return Err(Failure::moved(format!("{place} belongs to another owner")));
     }
-    let seen = found.as_ref().map(|found| handle(&found.metadata));
-    match (wanted(execution), seen) {
-        (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
-        (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
+    match (wanted(execution), found) {
+        (Some(manifest), found) => put(execution, manifest, found.as_ref()).await,
+        (None, Some(found)) => execution.delete::<CronJob>(&name, &handle(&found.metadata)).await,
         (None, None) => Ok(()),
     }
 }

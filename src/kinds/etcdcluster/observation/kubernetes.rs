@@ -69,6 +69,9 @@ pub struct StatefulSet {
     /// Whether it makes them with the label of a voter, so that Service and PodDisruptionBudget find pods that come back
     /// while gatehouse does not run.
     pub labels_voters: bool,
+    /// Whether another client has changed something else of it.
+    #[serde(default)]
+    pub is_altered: bool,
 }
 
 /// A pod.
@@ -213,6 +216,9 @@ pub struct Config {
     pub owner: Owner,
     /// The entries of the pods.
     pub entries: BTreeMap<Ordinal, ConfigEntry>,
+    /// Whether another client has changed the options beside an entry.
+    #[serde(default)]
+    pub is_altered: bool,
 }
 
 /// The entry of the pod at an ordinal. Its guard starts etcd only where the entry is made for the pod's template and

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::kubernetes::owner;
+use crate::controllers::deviation::Deviation;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::backup::manifest::Report;
@@ -54,7 +55,7 @@ pub fn schedule(
             let is_ours = owner(&found.metadata, cluster) == Owner::Ours;
             match wanted {
                 Some(_) if !is_ours => Found::Foreign,
-                Some(wanted) if wanted.missing_from(found) => {
+                Some(wanted) if wanted.deviation(found, MANAGER) != Deviation::Nothing => {
                     let is_so = applied.is_some_and(|applied| applied.is_so_still(wanted, found));
                     if is_so { Found::Current } else { Found::Outdated }
                 }

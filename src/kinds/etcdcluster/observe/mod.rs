@@ -5,6 +5,7 @@
 //! was read; an object of one of our names is found by its name, whatever its labels are; a read that fails is
 //! [`Fact::Unknown`], never absent.
 
+mod altered;
 pub mod backups;
 pub mod certificates;
 pub mod etcd;
@@ -92,8 +93,12 @@ pub async fn look(
         ClientTls::read(&operator.client, spec),
         root_password::read(&operator.client, spec),
     );
-    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
-    let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
+    let (wanted, looked) = ((spec, desired.template.revision), clock::instant());
+    let set = set.map(|set| {
+        let applied = (&mut state.stateful_set, looked);
+        altered::stateful_set(&set, wanted, &operator.guard_image, applied)
+    });
+    let config = config.map(|found| altered::config(&found, wanted, (&mut state.config, looked)));
     let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());
@@ -114,7 +119,7 @@ pub async fn look(
         certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
         config,
-        budget: budget.map(|budget| kubernetes::budget(&budget, spec)),
+        budget: budget.map(|found| altered::budget(&found, spec, (&mut state.budget, looked))),
         pods: told.map(|pods| apply_probe_results(pods, &said)),
         volumes,
         statuses: said.statuses,

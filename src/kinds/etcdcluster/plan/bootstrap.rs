@@ -88,7 +88,13 @@ fn start(cluster: &ClusterState) -> Option<Action> {
         Fact::Absent => false,
         Fact::Unknown => true,
     };
-    if is_told { settle(cluster) } else { seed(cluster, wanted) }
+    let is_altered = cluster.seen.config.is_known_and(|config| config.is_altered);
+    let altered = cluster.seen.entry(SEED).found().filter(|_| is_altered);
+    match altered {
+        Some(entry) if is_told => seed(cluster, entry.clone()),
+        _ if is_told => settle(cluster),
+        _ => seed(cluster, wanted),
+    }
 }
 
 fn seed(cluster: &ClusterState, entry: ConfigEntry) -> Option<Action> {

@@ -383,12 +383,14 @@ impl<'a> ClusterState<'a> {
         self.write_config(BTreeMap::from([(ordinal, entry)]))
     }
 
-    /// Sets count and template of the StatefulSet; nothing where both are so already, or the set is unknown.
+    /// Sets count and template of the StatefulSet; nothing where both are so already and no other client has changed
+    /// anything else, or the set is unknown.
     pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
         match &self.seen.stateful_set {
             Fact::Known(set)
                 if (set.replicas, set.template) == (replicas, template)
-                    && set.labels_voters == self.labels_voters() =>
+                    && set.labels_voters == self.labels_voters()
+                    && !set.is_altered =>
             {
                 None
             }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::etcd::{self, Member};
 use super::metadata;
@@ -15,6 +15,9 @@ use crate::kinds::etcdcluster::agent::entry::Entry;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
 use crate::kinds::etcdcluster::spec::Spec;
+
+/// The option that names the members as they were when an entry was written.
+const INITIAL_CLUSTER: &str = "initial-cluster";
 
 /// The ConfigMap with that `data` alone, to be made where there is none.
 #[must_use]
@@ -78,6 +81,37 @@ pub fn entries(config: &ConfigMap, cluster: &str) -> BTreeMap<Ordinal, ConfigEnt
         Some((ordinal, entry_of(text)?))
     });
     entries.collect()
+}
+
+/// Whether another client has changed the options beside an entry, or has removed them. `revision`: that of the template
+/// that the spec has now; of an entry with another one, only what makes the member itself is known.
+#[must_use]
+pub fn is_altered(spec: &Spec, live: &ConfigMap, revision: u64) -> bool {
+    let mut entries = entries(live, spec.name()).into_iter();
+    entries.any(|(ordinal, entry)| is_entry_altered(spec, live, (ordinal, &entry), revision))
+}
+
+fn is_entry_altered(spec: &Spec, live: &ConfigMap, entry: (Ordinal, &ConfigEntry), revision: u64) -> bool {
+    let (ordinal, entry) = entry;
+    let key = names::flags_key(spec.name(), ordinal);
+    let Some(text) = live.data.as_ref().and_then(|data| data.get(&key)) else { return true };
+    let found = etcd::read(text);
+    let kept = found.clone().filter(|_| entry.template.revision != revision);
+    let text = etcd::configuration(spec, &Member { ordinal, entry, initial_cluster: &[] }, kept);
+    let expected = Manifest::of(&ConfigMap {
+        metadata: metadata(spec, names::config(spec.name())),
+        data: Some([(key, text.clone())].into()),
+        ..ConfigMap::default()
+    });
+    // A release that writes other options than the last one changes none of a member that runs.
+    let has_other_owner = expected.is_owned_by_another(live, names::MANAGER);
+    let comparable = |options: Option<Map<String, Value>>| {
+        options.map(|mut options| {
+            options.remove(INITIAL_CLUSTER);
+            options
+        })
+    };
+    has_other_owner && comparable(found) != comparable(etcd::read(&text))
 }
 
 /// An entry as the pod reads it.

@@ -121,6 +121,7 @@ pub fn seen(of: &Spec) -> Observation {
         template,
         has_our_guard: true,
         labels_voters: true,
+        is_altered: false,
     };
     Observation {
         record: Record { cluster_id: Some(CLUSTER), operation: None, recovery: None },
@@ -134,7 +135,12 @@ pub fn seen(of: &Spec) -> Observation {
         certificates: Certificates::Disabled,
         certificate_secrets: None,
         stateful_set: Fact::Known(set),
-        config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
+        config: Fact::Known(Config {
+            handle: handle("config", 0),
+            owner: Owner::Ours,
+            entries,
+            is_altered: false,
+        }),
         budget: Fact::Known(budget()),
         pods: Fact::Known(pods.collect()),
         volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal))).collect()),

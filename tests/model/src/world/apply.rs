@@ -68,7 +68,15 @@ impl World {
                     || hand.keeps_no_record() && self.leads()
                     || self.objects.set.as_ref().is_some_and(|set| set.labels_voters);
                 let has_our_guard = true;
-                let set = StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters };
+                let set = StatefulSet {
+                    handle,
+                    owner,
+                    replicas,
+                    template,
+                    has_our_guard,
+                    labels_voters,
+                    is_altered: false,
+                };
                 (*found == live).then(|| self.objects.set = Some(set)).is_some()
             }
             Effect::ApplyBudget { found, min_available } => {

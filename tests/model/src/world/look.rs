@@ -52,11 +52,13 @@ impl World {
                     handle: seen(&identity("config"), entries),
                     owner: Owner::Ours,
                     entries: entries.clone(),
+                    is_altered: false,
                 }),
                 None if self.beside.taken == Some(Object::Config) => Fact::Known(Config {
                     handle: identity("another"),
                     owner: Owner::Foreign,
                     entries: BTreeMap::new(),
+                    is_altered: false,
                 }),
                 None => Fact::Absent,
             },
@@ -96,7 +98,15 @@ impl World {
     /// The StatefulSet of our name that another owner has.
     fn of_another(&self) -> StatefulSet {
         let (handle, owner, template) = (identity("another"), Owner::Foreign, self.desired.template);
-        StatefulSet { handle, owner, replicas: 1, template, has_our_guard: false, labels_voters: false }
+        StatefulSet {
+            handle,
+            owner,
+            replicas: 1,
+            template,
+            has_our_guard: false,
+            labels_voters: false,
+            is_altered: false,
+        }
     }
 
     fn budget(&self) -> Fact<Budget> {

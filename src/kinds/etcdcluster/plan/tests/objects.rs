@@ -1,10 +1,11 @@
 //! Objects of a cluster are deleted one by one, in each state that it may be in: they come back, and nothing is lost.
 
 use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
-use super::rules::V3_6;
+use super::rules::{V3_6, planned};
 use super::sequences::is_settled;
 use super::world::World;
 use super::world::secrets::authority as authority_secret;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
     Authority, CertificateId, CertificateSecrets, Fact, Found, Holder, Ordinal, PodPhase, RecoveryPhase,
     Version,
@@ -132,4 +133,26 @@ fn a_survivor_runs_what_it_ran_although_the_stateful_set_is_made_again() {
         }
         assert!(world.set.is_some(), "{phase:?}");
     }
+}
+
+#[test]
+fn what_another_client_changed_is_written_again_and_no_member_restarts() {
+    let mut world = World::settled(3, V3_6);
+    world.set.as_mut().unwrap().is_altered = true;
+    let plan = planned(&world.desired, &world.observe());
+    let Some(Action::ApplyStatefulSet { from, replicas, template, .. }) = plan.actions.first() else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!((*from, *replicas, *template), (3, 3, world.desired.template));
+    assert_eq!(plan.actions.len(), 1);
+    world.set.as_mut().unwrap().is_altered = false;
+    world.config.as_mut().unwrap().is_altered = true;
+    let plan = planned(&world.desired, &world.observe());
+    let [Action::WriteConfig { entries, initial_cluster, .. }] = plan.actions.as_slice() else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!((entries.len(), initial_cluster.len()), (3, 3));
+    assert_eq!(*entries, world.config.as_ref().unwrap().entries);
+    world.desired.is_paused = true;
+    assert!(planned(&world.desired, &world.observe()).actions.is_empty());
 }

@@ -94,7 +94,8 @@ fn a_cluster_that_is_being_made_is_not_degraded_until_its_time_is_over() {
         skips_check: false,
     };
     let entries = BTreeMap::from([(Ordinal(0), entry)]);
-    begun.config = Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries });
+    begun.config =
+        Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries, is_altered: false });
     let mut degraded = |phase, age| {
         begun.pods = Fact::Known([(Ordinal(0), pod(0, template, phase))].into());
         begun.operation_age = age;

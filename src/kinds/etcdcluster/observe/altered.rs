@@ -1,0 +1,166 @@
+//! What other clients changed of a StatefulSet, a ConfigMap and a PodDisruptionBudget. Time is an argument.
+//!
+//! Guarantees: a change by another release of gatehouse is none of another client; an object that another client changes
+//! each time that it is put back counts as it should be for a while, as [`Applied`] says.
+
+use k8s_openapi::api::apps::v1;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use tokio::time::Instant;
+
+use super::kubernetes;
+use super::services::Applied;
+use crate::controllers::deviation::Deviation;
+use crate::controllers::manifest::APPLIED_HASH;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Budget, Config, Owner, StatefulSet};
+use crate::kinds::etcdcluster::resources::{config as entries, stateful_set as sets};
+use crate::kinds::etcdcluster::spec::Spec;
+
+/// The StatefulSet, as against how it should be by the spec and by the revision of its template.
+pub fn stateful_set(
+    set: &v1::StatefulSet,
+    wanted: (&Spec, u64),
+    guard_image: &str,
+    (applied, now): (&mut Applied, Instant),
+) -> StatefulSet {
+    let (spec, _) = wanted;
+    let found = kubernetes::stateful_set(set, spec.uid(), guard_image);
+    let (stamp, is_altered) = alteration(set, &found, wanted, guard_image);
+    let is_altered = found.owner == Owner::Ours
+        && applied.is_due((&format!("StatefulSet {}", spec.name()), stamp), is_altered, now);
+    StatefulSet { is_altered, ..found }
+}
+
+/// The ConfigMap, likewise.
+pub fn config(
+    found: &ConfigMap,
+    (spec, revision): (&Spec, u64),
+    (applied, now): (&mut Applied, Instant),
+) -> Config {
+    let config = kubernetes::config(found, spec.name(), spec.uid());
+    let is_altered = config.owner == Owner::Ours && entries::is_altered(spec, found, revision);
+    let is_altered =
+        applied.is_due((&format!("ConfigMap {}", names::config(spec.name())), None), is_altered, now);
+    Config { is_altered, ..config }
+}
+
+/// The PodDisruptionBudget, likewise.
+pub fn budget(found: &PodDisruptionBudget, spec: &Spec, (applied, now): (&mut Applied, Instant)) -> Budget {
+    let budget = kubernetes::budget(found, spec);
+    let stamp = Some(budget.min_available.to_string());
+    let is_current =
+        !applied.is_due((&format!("PodDisruptionBudget {}", spec.name()), stamp), !budget.is_current, now);
+    Budget { is_current, ..budget }
+}
+
+/// Whether another client has changed the StatefulSet that was found, and the stamp of how it should be. Another release
+/// of gatehouse may build it in another way, and it is not applied for that: where this very manifest was not applied,
+/// the question is who owns its fields. A template of another revision than `revision` cannot be built again, and stays.
+fn alteration(
+    set: &v1::StatefulSet,
+    found: &StatefulSet,
+    (spec, revision): (&Spec, u64),
+    guard_image: &str,
+) -> (Option<String>, bool) {
+    let StatefulSet { template, replicas, labels_voters, .. } = found;
+    let wanted = sets::over(set, spec, (template, *replicas), guard_image, revision, *labels_voters);
+    let stamp = wanted.stamp().map(ToOwned::to_owned);
+    let applied = set.metadata.annotations.as_ref().and_then(|all| all.get(APPLIED_HASH));
+    let is_altered = if applied == stamp.as_ref() || template.revision != revision {
+        wanted.unstamped().deviation(set, names::MANAGER) != Deviation::Nothing
+    } else {
+        let is_added = wanted.deviation(set, names::MANAGER) == Deviation::Added;
+        is_added || wanted.is_owned_by_another(set, names::MANAGER)
+    };
+    (stamp, is_altered)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::controllers::manifest::Manifest;
+    use crate::kinds::etcdcluster::resources::budget as budgets;
+    use crate::kinds::etcdcluster::resources::tests::{GUARD, TEMPLATE, plain};
+
+    /// What another client makes of an object that we applied, owning those fields of the spec since.
+    fn changed<K: serde::de::DeserializeOwned>(
+        applied: &Manifest,
+        fields: &Value,
+        place: &str,
+        value: Value,
+    ) -> K {
+        let mut object = applied.object.clone();
+        let tree = json!({"f:spec": fields});
+        object["metadata"]["managedFields"] = json!([
+            {"manager": names::MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+            {"manager": "forces", "operation": "Apply", "fieldsV1": tree},
+        ]);
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).unwrap();
+        match name.parse::<usize>() {
+            Ok(index) => parent[index] = value,
+            Err(_) => parent[name] = value,
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn a_stateful_set_that_another_client_changed_is_altered_whichever_release_built_it() {
+        const POD: &str = "/spec/template/spec";
+        let etcd = |field: &str| {
+            let of_etcd = json!({"k:{\"name\":\"etcd\"}": {field: {}}});
+            json!({"f:template": {"f:spec": {"f:containers": of_etcd}}})
+        };
+        let changes = [
+            (etcd("f:image"), format!("{POD}/containers/0/image"), json!("example.com/etcd:1")),
+            (etcd("f:command"), format!("{POD}/containers/0/command"), json!(["sh"])),
+            (
+                json!({"f:updateStrategy": {"f:type": {}}}),
+                "/spec/updateStrategy/type".to_owned(),
+                json!("RollingUpdate"),
+            ),
+            (json!({"f:minReadySeconds": {}}), "/spec/minReadySeconds".to_owned(), json!(5)),
+        ];
+        let spec = plain();
+        let is_altered = |set: &v1::StatefulSet, guard: &str, revision: u64| {
+            let found = kubernetes::stateful_set(set, spec.uid(), guard);
+            alteration(set, &found, (&spec, revision), guard).1
+        };
+        let applied = sets::manifest(&spec, &TEMPLATE, 3, GUARD, true);
+        let (ours, another) = (TEMPLATE.revision, TEMPLATE.revision + 1);
+        let sound: v1::StatefulSet = serde_json::from_value(applied.object.clone()).unwrap();
+        for (guard, revision) in [(GUARD, ours), ("example.com/guard:2", ours), (GUARD, another)] {
+            assert!(!is_altered(&sound, guard, revision), "{guard} {revision:x}");
+        }
+        for (fields, place, value) in changes {
+            let set: v1::StatefulSet = changed(&applied, &fields, &place, value);
+            assert!(is_altered(&set, GUARD, ours), "{place}");
+            assert!(is_altered(&set, "example.com/guard:2", ours), "{place}");
+            // Of pods of another template only the spec of then would say how they were.
+            assert_eq!(is_altered(&set, GUARD, another), !place.starts_with(POD), "{place}");
+        }
+        let restart = json!({"f:template": {"f:metadata": {"f:annotations": {"f:restartedAt": {}}}}});
+        let place = "/spec/template/metadata/annotations/restartedAt";
+        assert!(!is_altered(&changed(&applied, &restart, place, json!("now")), GUARD, ours));
+    }
+
+    #[test]
+    fn a_budget_that_selects_others_is_not_current() {
+        let (spec, fields) = (plain(), json!({"f:selector": {}}));
+        let applied = budgets::manifest(&spec, 2);
+        let is_current = |found: &PodDisruptionBudget| kubernetes::budget(found, &spec).is_current;
+        assert!(is_current(&serde_json::from_value(applied.object.clone()).unwrap()));
+        let more = json!([{"key": "a", "operator": "Exists"}]);
+        for (place, value) in
+            [("/spec/selector/matchLabels/x", json!("y")), ("/spec/selector/matchExpressions", more)]
+        {
+            assert!(!is_current(&changed(&applied, &fields, place, value)), "{place}");
+        }
+        let (fields, place) =
+            (json!({"f:unhealthyPodEvictionPolicy": {}}), "/spec/unhealthyPodEvictionPolicy");
+        assert!(!is_current(&changed(&applied, &fields, place, json!("IfHealthyBudget"))));
+    }
+}
