@@ -355,6 +355,9 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     let mut validating = life.at(VALIDATING);
     validating["webhooks"][0]["clientConfig"]["caBundle"] = Value::Null;
     validating["webhooks"][0]["failurePolicy"] = "Ignore".into();
+    // Nor does an apply of ours remove what it does not have.
+    let never = json!({"name": "never", "expression": "false"});
+    validating["webhooks"][0]["matchConditions"].as_array_mut().unwrap().push(never);
     let outcomes = bed.objects.all(vec![
         Ask::patch(ETCDCLUSTERS, stripped),
         Ask::patch(TDSETS, unknown),
