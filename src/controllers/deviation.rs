@@ -10,7 +10,7 @@
 //!   Server-side apply never removes a field of another manager, so a [repair] removes it: a merge patch.
 //!
 //! Guarantees: an object that this manifest was applied to, and that no other client has changed since, does not
-//! deviate. A field with the default value of the API server is no deviation, whoever wrote it.
+//! deviate. A field with the default value of the API server is no deviation, whichever client wrote it.
 //! Assumes: lists that server-side apply merges are recognized by the keys that managed fields name.
 //! Never: looks at the status, or at labels, annotations and finalizers of others; [`fields::OPEN`] lists the other fields
 //! that belong to other clients.

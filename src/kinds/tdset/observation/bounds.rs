@@ -34,7 +34,7 @@ pub struct Bounds {
     pub written_max: Option<i32>,
     /// A count below the lower bound at which it keeps the workload while nothing is to be done.
     pub idle: Option<i32>,
-    /// Whether it is told to leave the workload as it is.
+    /// Whether an annotation has it leave the workload as it is.
     pub is_paused: bool,
     /// Who wrote the lower bound last.
     pub writer: Writer,
