@@ -7,7 +7,7 @@ use crate::api::name;
 use crate::api::script;
 use crate::kinds::databasemigration::api::sql::{self, Budget, Read};
 use crate::kinds::databasemigration::api::v1::{
-    DatabaseMigrationSpec, Engine, KeyReference, Mode, Script, ScriptKind, Source, Transaction,
+    DatabaseMigrationSpec, Engine, KeyReference, Script, ScriptKind, Source, Transaction,
 };
 
 /// Bytes of all scripts that are written inline: they go into one ConfigMap, with the run's assignment.
@@ -107,10 +107,6 @@ fn shape(path: &Path, spec: &DatabaseMigrationSpec, script: &Script, validation:
     if script.kind == ScriptKind::Check && script.down.is_some() {
         let detail = "a Check changes nothing that could be taken back";
         validation.reject(FieldError::forbidden(path.at("down"), detail));
-    }
-    if spec.mode == Some(Mode::Rehearse) && transaction == Transaction::None {
-        let detail = "mode Rehearse rolls back, which a script with transaction None cannot";
-        validation.reject(FieldError::forbidden(path.at("transaction"), detail));
     }
     let pinned = spec.accept_checksums.as_ref().and_then(|accepted| accepted.get(&script.id));
     if let (Some(pin), Some(accepted)) = (&script.checksum, pinned)
