@@ -15,6 +15,7 @@ mod ancestors;
 mod bed;
 mod concurrent;
 mod crashes;
+mod dumps;
 mod fenced;
 mod folders;
 mod mysql;
@@ -157,6 +158,8 @@ fn all() -> Vec<Named> {
         &folders(),
         &older,
         &on_postgres(),
+        &dumps(),
+        &many(),
         &resumed,
         &reverting,
         &redaction,
@@ -229,6 +232,22 @@ fn on_postgres() -> Vec<Named> {
     .to_vec()
 }
 
+/// What dumps and scripts of other tools have in them.
+fn dumps() -> Vec<Named> {
+    tests![dumps:
+        a_limit_holds_whatever_a_script_sets,
+        a_limit_holds_while_a_script_is_committed,
+        no_end_of_a_transaction_hides,
+        what_is_for_another_program_is_refused_by_name,
+        every_answer_of_the_server_is_understood,
+        what_needs_no_transaction_is_known_before_anything_runs,
+        a_rehearsal_skips_what_needs_no_transaction,
+        a_rehearsal_reports_what_it_cannot_show,
+        a_failure_names_its_statement_and_its_line,
+    ]
+    .to_vec()
+}
+
 /// With many scripts, on each server.
 fn many() -> Vec<Named> {
     let run: OnServer = reverting::many_scripts_run_and_are_taken_back_in_order;
@@ -289,6 +308,10 @@ fn other_engines() -> Vec<Named> {
         what_only_reads_makes_no_file,
         a_reader_at_the_commit_keeps_the_script_out_until_it_ends,
         a_run_that_is_asked_to_end_ends_its_statement_first,
+        many_scripts_run_and_are_taken_back_in_order,
+        what_a_script_leaves_in_its_session_does_not_reach_the_next_one,
+        a_failure_names_its_cause_and_its_line,
+        what_needs_no_transaction_is_known_before_anything_runs,
     ];
     [&mariadb[..], &on_mysql, &[encrypted], &sqlite].concat()
 }

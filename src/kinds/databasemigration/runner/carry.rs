@@ -7,6 +7,8 @@
 //! with the reset of the session, so that a reset that fails is a failure before a text and never one of the text that is
 //! done.
 
+mod limits;
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::assignment::{Engine, Script, ScriptKind};
 use super::super::result::{Class, InDoubt};
 use super::End;
-use super::connection::{Connection, Ran, Watch};
+use super::connection::Connection;
 use super::decision::DOWN;
 use super::failure::{Failure, lined};
 use super::history::{Entry, Log, State};
@@ -23,16 +25,12 @@ use super::lock::Patience;
 use super::progress::{Progress, Step};
 use super::scripts::{Loaded, Text, Way};
 use crate::runtime::{clock, fail_point};
+pub(super) use limits::{closing, left_as_found, limit_text};
 
 /// What a script waits before it is tried again for the first time; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// What MySQL takes for no limit: a year.
-const NO_LIMIT_SECONDS: u128 = 31_536_000;
-/// What SQLite takes for no limit: 24 days.
-const NO_LIMIT_MILLISECONDS: u128 = 2_147_483_647;
-
 /// What carries texts out.
 pub(super) struct Carrier<'a> {
     pub(super) connection: &'a mut Connection,
@@ -70,10 +68,16 @@ impl<'a> Task<'a> {
 
     /// Whether a statement that failed may have done some of what it does, which is not to be done twice.
     fn may_be_half_done(&self, statement: u32) -> bool {
-        let index = usize::try_from(statement).unwrap_or_default().wrapping_sub(1);
-        let statement = self.text.statements.as_ref().and_then(|statements| statements.get(index));
+        let statement = self.text.statement(statement);
         let runs_again = self.script().idempotent && !self.is_down;
         !runs_again && statement.is_some_and(|statement| statement.may_commit_within(&self.text.all))
+    }
+
+    /// How long a statement may wait for one lock. What is done concurrently consists of waits for others.
+    fn lock_limit(&self) -> Option<Duration> {
+        let limit = self.script().timeouts.lock();
+        let is_concurrent = || self.text.statements.iter().any(|one| one.has("CONCURRENTLY"));
+        limit.filter(|_| self.way() != Way::Statements || !is_concurrent())
     }
 
     fn entry(&self, state: State) -> Entry<'a> {
@@ -188,11 +192,8 @@ impl Carrier<'_> {
         let transaction = self.transaction().await?;
         self.run_all(task).await?;
         if self.engine() == Engine::PostgreSQL {
-            self.connection.control("RESET SESSION AUTHORIZATION; RESET ROLE").await?;
-            if self.transaction().await? != transaction {
-                let message = "the script ended the transaction that it ran in";
-                return Err(Failure::new(Class::Configuration, message));
-            }
+            self.connection.control(&closing(task)).await?;
+            left_as_found(transaction.as_deref(), self.transaction().await?.as_deref())?;
         }
         let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
         self.log.write(self.connection, &entry).await
@@ -203,21 +204,24 @@ impl Carrier<'_> {
         if self.engine() == Engine::PostgreSQL {
             let limit = limit_text(task.script().timeouts.statement());
             self.connection.control(&format!("SET LOCAL statement_timeout = '{limit}'")).await?;
-            let ran = self.connection.run(&task.text.all, self.watch(task, None)).await;
-            let next = ran.statements + 1;
-            let answered = answered(ran, &task.text.all).map_err(|failure| failure.at(next));
-            // The transaction of a check takes no writes, whatever its server does.
-            return answered.map_err(|failure| match failure.class {
-                Class::ReadOnly if task.text.way == Way::Check => {
-                    Failure { class: Class::Permission, ..failure }
-                }
-                _ => failure,
-            });
         }
+        self.connection.seal(true);
+        let ran = self.run_each(task).await;
+        self.connection.seal(false);
+        ran.map_err(|failure| match failure.class {
+            // The transaction of a check takes no writes, whatever its server does.
+            Class::ReadOnly if task.text.way == Way::Check && self.engine() == Engine::PostgreSQL => {
+                Failure { class: Class::Permission, ..failure }
+            }
+            _ => failure,
+        })
+    }
+
+    async fn run_each(&mut self, task: Task<'_>) -> Result<u64, Failure> {
         let mut rows = 0;
         for number in 1..=count(task.text) {
             let ran = self.run_one(task, number).await;
-            rows += ran.map_err(|failure| failure.at(number))?;
+            rows += ran.map_err(|failure| needing_none(task, number, failure.at(number)))?;
         }
         Ok(rows)
     }
@@ -288,8 +292,7 @@ impl Carrier<'_> {
 
     /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
     async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
-        let statements = task.text.statements.as_deref().unwrap_or_default();
-        for (number, statement) in (1..task.from).zip(statements) {
+        for (number, statement) in (1..task.from).zip(&task.text.statements) {
             if statement.sets_session() {
                 let ran = self.run_one(task, number).await;
                 ran.map_err(|failure| failure.of(task.id()).at(number))?;
@@ -327,65 +330,26 @@ impl Carrier<'_> {
     }
 
     async fn run_one(&mut self, task: Task<'_>, number: u32) -> Result<u64, Failure> {
-        let statements = task.text.statements.as_deref().unwrap_or_default();
-        let index = usize::try_from(number).unwrap_or_default().wrapping_sub(1);
-        let Some(statement) = statements.get(index) else { return Ok(0) };
-        // So that the server counts the lines of the whole script.
-        let above = usize::try_from(statement.line).unwrap_or_default().saturating_sub(1);
-        let text = "\n".repeat(above) + &task.text.all[statement.start..statement.end];
-        let limit = task.script().timeouts.statement().filter(|_| self.engine() != Engine::PostgreSQL);
-        let ran = self.connection.run(&text, self.watch(task, limit)).await;
-        answered(ran, &text)
-    }
-
-    /// Sets the time that statements wait for locks, where it is the session's.
-    pub(super) async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
-        let limit = task.script().timeouts.lock();
-        let sql = match self.engine() {
-            Engine::PostgreSQL if task.way() != Way::Statements => return Ok(()),
-            Engine::PostgreSQL => {
-                // What is done concurrently consists of waits for others, which the lock timeout would end.
-                let statements = task.text.statements.as_deref().unwrap_or_default();
-                let is_concurrent = statements.iter().any(|one| one.has("CONCURRENTLY"));
-                format!("SET lock_timeout = '{}'", limit_text(limit.filter(|_| !is_concurrent)))
-            }
+        let Some(statement) = task.text.statement(number) else { return Ok(0) };
+        let text = &task.text.all[statement.start..statement.end];
+        let watch = self.watch(task);
+        match self.engine() {
             Engine::MySQL | Engine::MariaDB => {
-                let seconds = limit.map_or(NO_LIMIT_SECONDS, |limit| limit.as_millis().div_ceil(1000));
-                format!(
-                    "SET SESSION lock_wait_timeout = {seconds}, SESSION innodb_lock_wait_timeout = {seconds}"
-                )
+                // So that the server counts the lines of the whole script.
+                let above = usize::try_from(statement.line).unwrap_or_default().saturating_sub(1);
+                let ran = self.connection.run(&("\n".repeat(above) + text), watch).await;
+                ran.failure.map_or(Ok(ran.rows), Err)
             }
-            Engine::SQLite => {
-                format!(
-                    "PRAGMA busy_timeout = {}",
-                    limit.map_or(NO_LIMIT_MILLISECONDS, |limit| limit.as_millis())
-                )
+            Engine::PostgreSQL | Engine::SQLite => {
+                let placed = |failure| lined(failure, text, statement.line);
+                if may_hide_an_end(text) {
+                    let is_one = self.connection.reads_one(text).await;
+                    is_one.map_err(placed)?;
+                }
+                let ran = self.connection.run(text, watch).await;
+                ran.failure.map_or(Ok(ran.rows), |failure| Err(placed(failure)))
             }
-        };
-        self.connection.control(&sql).await
-    }
-
-    async fn limit_statement(&mut self, task: Task<'_>) -> Result<(), Failure> {
-        if self.engine() != Engine::PostgreSQL {
-            return Ok(());
         }
-        let limit = limit_text(task.script().timeouts.statement());
-        self.connection.control(&format!("SET statement_timeout = '{limit}'")).await
-    }
-
-    /// The open transaction, where the engine reports it.
-    pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
-        if self.engine() != Engine::PostgreSQL {
-            return Ok(None);
-        }
-        self.connection.one("SELECT pg_catalog.txid_current()::text").await
-    }
-
-    fn watch<'w>(&self, task: Task<'w>, limit: Option<Duration>) -> Watch<'w>
-    where
-        Self: 'w,
-    {
-        Watch { stop: self.stop, limit, progress: self.progress, id: task.id() }
     }
 
     fn engine(&self) -> Engine {
@@ -410,11 +374,27 @@ pub(super) fn found_nothing(rows: u64) -> Result<(), Failure> {
     Err(Failure::new(Class::CheckFailed, format!("the check returned {rows} rows and must return none")))
 }
 
-fn answered(ran: Ran, text: &str) -> Result<u64, Failure> {
-    match ran.failure {
-        None => Ok(ran.rows),
-        Some(failure) => Err(lined(failure, text)),
+/// Whether a statement may have another one in it, in case the server reads it otherwise, and that one may end the
+/// transaction.
+fn may_hide_an_end(text: &str) -> bool {
+    let text = text.to_ascii_uppercase();
+    text.contains(';')
+        && ["COMMIT", "END", "ROLLBACK", "ABORT", "PREPARE"].iter().any(|word| text.contains(word))
+}
+
+/// The failure of a statement that the server refuses in a transaction, with what to do.
+fn needing_none(task: Task<'_>, number: u32, failure: Failure) -> Failure {
+    let sets = task.text.statement(number).is_some_and(|statement| statement.begins(&["SET"]));
+    match failure.sql_state.as_deref() {
+        Some("2D000") => {}
+        Some("25001") if !sets => {}
+        _ => return failure,
     }
+    let message = format!(
+        "{}: put the statement into a script of its own with transaction: None (--without-transaction ID)",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 fn leaving(failure: Failure, left: &[String]) -> Failure {
@@ -427,12 +407,7 @@ fn leaving(failure: Failure, left: &[String]) -> Failure {
 }
 
 fn count(text: &Text) -> u32 {
-    text.statements.as_ref().map_or(1, |statements| u32::try_from(statements.len()).unwrap_or(u32::MAX))
-}
-
-/// A limit as PostgreSQL reads it; 0 is none.
-pub(super) fn limit_text(limit: Option<Duration>) -> String {
-    format!("{}ms", limit.map_or(0, |limit| limit.as_millis().max(1)))
+    u32::try_from(text.statements.len()).unwrap_or(u32::MAX)
 }
 
 fn milliseconds(begun: tokio::time::Instant) -> u64 {

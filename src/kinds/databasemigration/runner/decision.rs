@@ -212,7 +212,7 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
         State::Running => match answer(assignment, row) {
             Some(Resolution::Applied) => {
                 let next = row.statement.saturating_add(1);
-                let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
+                let count = loaded.up.statements.len();
                 if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
                     if !loaded.up.has_checksum(&row.checksum) {
                         return Err(Stop::Blocked(Box::new(edited_text(&loaded.up, row))));
@@ -282,7 +282,7 @@ fn taken_back(
         return Ok(Standing::Applied);
     }
     let down = resumed_down(loaded, row)?;
-    let count = down.statements.as_ref().map_or(1, Vec::len);
+    let count = down.statements.len();
     if usize::try_from(next).is_ok_and(|next| next > count) {
         work.settled = Some(Settled { id, state: State::Reverted, statement: row.statement, done: None });
         return Ok(Standing::Pending(1));
@@ -295,6 +295,7 @@ fn taken_back(
 /// The down script, of which nothing that has run was edited.
 fn resumed_down<'a>(loaded: &'a Loaded, row: &Row) -> Result<&'a Text, Box<Blocked>> {
     let down = loaded.down.as_ref().ok_or_else(|| Box::new(without_down(&row.id)))?;
+    down.runs(&row.id)?;
     resumed(down, row, row.statement)?;
     Ok(down)
 }
@@ -313,6 +314,7 @@ pub fn without_down(id: &str) -> Blocked {
 
 /// The statement at which the down script of an applied script begins.
 pub fn begin_down(down: &Text, row: &Row) -> Result<u32, Box<Blocked>> {
+    down.runs(&row.id)?;
     if is_half_taken_back(row) { resumed(down, row, row.statement) } else { Ok(1) }
 }
 

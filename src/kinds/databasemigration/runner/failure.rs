@@ -11,6 +11,8 @@ mod named;
 mod postgres;
 mod sqlite;
 
+use std::num::NonZeroU32;
+
 use sqlx::Error;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
@@ -34,6 +36,8 @@ pub struct Failure {
     pub statement: Option<u32>,
     /// Nothing says whether the server did what was asked.
     pub is_unanswered: bool,
+    /// The character of the statement that it is about, from 1 on.
+    pub position: Option<NonZeroU32>,
 }
 
 impl Failure {
@@ -46,6 +50,7 @@ impl Failure {
             id: None,
             statement: None,
             is_unanswered: false,
+            position: None,
         }
     }
 
@@ -160,14 +165,15 @@ fn unanswered(message: String) -> Failure {
     Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) }
 }
 
-/// A failure whose message names the line of the text that it is about.
+/// A failure of a statement whose message names the line of the script that it is about. `first` is the line on which the
+/// statement begins.
 #[must_use]
-pub fn lined(failure: Failure, text: &str) -> Failure {
-    let Some((message, position)) = failure.message.rsplit_once(postgres::POSITION) else { return failure };
-    let Ok(position) = position.parse::<usize>() else { return failure };
-    let before = text.chars().take(position.saturating_sub(1));
-    let line = u32::try_from(before.filter(|one| *one == '\n').count() + 1).ok();
-    Failure { message: with_line(message, line), ..failure.clone() }
+pub fn lined(mut failure: Failure, statement: &str, first: u32) -> Failure {
+    let place = failure.position.take().map_or(1, NonZeroU32::get);
+    let before = statement.chars().take(usize::try_from(place - 1).unwrap_or_default());
+    let further = u32::try_from(before.filter(|one| *one == '\n').count()).unwrap_or_default();
+    failure.message = with_line(&failure.message, Some(first.saturating_add(further)));
+    failure
 }
 
 /// A message with the place that it is about.
@@ -181,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_character_becomes_its_line() {
-        let failure = Failure::new(Class::Syntax, "syntax error at character 6");
-        assert_eq!(lined(failure.clone(), "\u{fc}1;\n\nX").message, "syntax error in line 3");
-        assert_eq!(lined(Failure::new(Class::Other, "else"), "").message, "else");
+        let failure = Failure { position: NonZeroU32::new(6), ..Failure::new(Class::Syntax, "syntax error") };
+        assert_eq!(lined(failure, "\u{fc}1,\n\nX", 4).message, "syntax error in line 6");
+        assert_eq!(lined(Failure::new(Class::Other, "else"), "a\nb", 4).message, "else in line 4");
     }
 
     #[test]

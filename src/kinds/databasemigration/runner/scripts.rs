@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::api::transaction::{refused_by_postgres, refused_by_sqlite};
 use super::super::assignment::{
     Assignment, Engine, Planned, Script, ScriptKind, Source, Transaction, checksum, plan_hash,
 };
@@ -40,8 +41,8 @@ pub struct Text {
     pub all: String,
     /// The checksum of its bytes, a byte order mark among them.
     pub checksum: String,
-    /// Its statements, where it can be split.
-    pub statements: Option<Vec<Statement>>,
+    /// Its statements; none of a text that is refused.
+    pub statements: Vec<Statement>,
     /// How it runs.
     pub way: Way,
     /// Why it does not run.
@@ -71,8 +72,22 @@ impl Text {
     #[must_use]
     pub fn before(&self, statement: u32) -> Option<&str> {
         let last = usize::try_from(statement).ok()?.checked_sub(2)?;
-        let end = self.statements.as_ref()?.get(last)?.end;
+        let end = self.statements.get(last)?.end;
         self.all.get(..end)
+    }
+
+    /// A statement, counted from 1 on.
+    #[must_use]
+    pub fn statement(&self, number: u32) -> Option<&Statement> {
+        self.statements.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Whether it can run.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn runs(&self, id: &str) -> Result<(), Box<Blocked>> {
+        self.refusal.as_ref().map_or(Ok(()), |why| Err(Box::new(not_runnable(id, why.clone()))))
     }
 }
 
@@ -205,10 +220,10 @@ fn read(engine: Engine, script: &Script, bytes: &[u8], is_down: bool) -> Text {
         Some(directive) => Err(directive.to_string()),
         None => Ok(text),
     });
-    let way = directed.and_then(|text| way(engine, script, text, split.as_deref(), is_down));
+    let way = directed.and_then(|text| way(engine, script, text, split.as_ref(), is_down));
     Text {
         checksum: checksum(bytes),
-        statements: split.ok(),
+        statements: split.unwrap_or_default(),
         way: way.as_ref().copied().unwrap_or(Way::Transaction),
         refusal: way.err(),
         all,
@@ -231,43 +246,15 @@ fn way(
     engine: Engine,
     script: &Script,
     text: &str,
-    split: Result<&[Statement], &String>,
+    split: Result<&Vec<Statement>, &String>,
     is_down: bool,
 ) -> Result<Way, String> {
-    let statements = match split {
-        Ok([]) if text.trim().is_empty() => {
-            return Err(
-                "is empty: where there is nothing to do, have a comment in it that says so".to_owned()
-            );
-        }
-        Ok([]) if script.kind == ScriptKind::Check && !is_down => {
-            return Err("is a Check and has no statement".to_owned());
-        }
-        // One engine has nothing to do where another one has.
-        Ok([]) => return Ok(Way::Transaction),
-        Ok(statements) => statements,
-        // PostgreSQL splits statements itself, and does so better.
-        Err(_) if engine == Engine::PostgreSQL && script.transaction == Transaction::Required => &[],
-        Err(why) => return Err(why.clone()),
-    };
+    let statements = split.map_err(Clone::clone)?;
+    if statements.is_empty() {
+        return nothing_to_do(script, text, is_down);
+    }
     for statement in statements {
-        let first = statement.words.first().map(String::as_str).unwrap_or_default();
-        let ends = match first {
-            "ROLLBACK" => !statement.has("TO"),
-            "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => true,
-            "PREPARE" => statement.begins(&["PREPARE", "TRANSACTION"]),
-            "LOCK" | "UNLOCK" => !engine.rolls_back_schema(),
-            _ => false,
-        };
-        if ends {
-            return Err(format!(
-                "has {first} in line {}: gatehouse begins and ends transactions itself",
-                statement.line
-            ));
-        }
-        if first == "COPY" && statement.has("STDIN") {
-            return Err(format!("has COPY FROM STDIN in line {}: there is no input", statement.line));
-        }
+        fits(engine, script, text, statement)?;
     }
     if script.kind == ScriptKind::Check && !is_down {
         return Ok(Way::Check);
@@ -296,6 +283,68 @@ fn way(
     Ok(if is_transaction { Way::Transaction } else { Way::Statements })
 }
 
+/// How a text without a statement runs: one engine has nothing to do where another one has.
+fn nothing_to_do(script: &Script, text: &str, is_down: bool) -> Result<Way, String> {
+    if text.trim().is_empty() {
+        return Err("is empty: where there is nothing to do, have a comment in it that says so".to_owned());
+    }
+    if script.kind == ScriptKind::Check && !is_down {
+        return Err("is a Check and has no statement".to_owned());
+    }
+    Ok(Way::Transaction)
+}
+
+/// Whether a statement may stand in a script; why not.
+fn fits(engine: Engine, script: &Script, text: &str, statement: &Statement) -> Result<(), String> {
+    let (first, line) = (statement.words.first().map(String::as_str).unwrap_or_default(), statement.line);
+    let ends = match first {
+        "ROLLBACK" => !statement.has("TO"),
+        "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => true,
+        "PREPARE" => statement.begins(&["PREPARE", "TRANSACTION"]),
+        "LOCK" | "UNLOCK" => !engine.rolls_back_schema(),
+        _ => false,
+    };
+    if ends {
+        return Err(format!("has {first} in line {line}: gatehouse begins and ends transactions itself"));
+    }
+    let words: Vec<_> = statement.words.iter().map(String::as_str).collect();
+    let refused = match engine {
+        Engine::PostgreSQL => refused_by_postgres(&words),
+        Engine::SQLite => refused_by_sqlite(&words),
+        Engine::MySQL | Engine::MariaDB => None,
+    };
+    if let Some(refused) = refused.filter(|_| script.transaction == Transaction::Required) {
+        return Err(format!(
+            "has {refused} in line {line}, which {engine} refuses in a transaction: put it into a script of its own with \
+             transaction: None (--without-transaction ID)"
+        ));
+    }
+    if engine == Engine::PostgreSQL && changes_encoding(text, statement) {
+        return Err(format!(
+            "has {first} {} in line {line}: gatehouse sends scripts in UTF-8; store the script in UTF-8 and remove the \
+             statement",
+            if statement.has("NAMES") { "NAMES" } else { "client_encoding" }
+        ));
+    }
+    Ok(())
+}
+
+/// Whether PostgreSQL would read what follows in another encoding than that in which it is sent.
+fn changes_encoding(text: &str, statement: &Statement) -> bool {
+    let sets = |setting| {
+        [&["SET", setting][..], &["SET", "SESSION", setting], &["SET", "LOCAL", setting]]
+            .iter()
+            .any(|words| statement.begins(words))
+    };
+    if !sets("CLIENT_ENCODING") && !sets("NAMES") {
+        return false;
+    }
+    let given = text[statement.start..statement.end].trim_end();
+    let value = given.rsplit(|one: char| one == '=' || one.is_ascii_whitespace()).next().unwrap_or_default();
+    let value: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+    !["utf8", "unicode", "default", "sqlascii"].contains(&value.to_ascii_lowercase().as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,8 +363,7 @@ mod tests {
             idempotent: false,
             timeouts: crate::kinds::databasemigration::assignment::Timeouts::default(),
         };
-        let split = split(engine, text);
-        way(engine, &script, text, split.as_deref(), false)
+        way(engine, &script, text, split(engine, text).as_ref(), false)
     }
 
     #[test]
@@ -359,6 +407,29 @@ mod tests {
         for transaction in [Transaction::Required, Transaction::None] {
             assert_eq!(way_of(Engine::PostgreSQL, transaction, "-- nothing\n;"), Ok(Way::Transaction));
         }
+        for (text, said) in [
+            ("SELECT 1;\nVACUUM", "has VACUUM in line 2, which PostgreSQL refuses"),
+            ("CREATE INDEX CONCURRENTLY i ON t (a)", "--without-transaction"),
+            ("SELECT (1; COMMIT", "cannot be split"),
+            ("SET client_encoding = 'LATIN1'", "has SET client_encoding in line 1"),
+            ("SET NAMES 'latin1'", "has SET NAMES in line 1"),
+        ] {
+            let error = way_of(Engine::PostgreSQL, Transaction::Required, text).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+        for text in
+            ["SET client_encoding TO 'utf-8'", "SET LOCAL client_encoding=UTF8", "SET NAMES 'UNICODE'"]
+        {
+            assert_eq!(
+                way_of(Engine::PostgreSQL, Transaction::Required, text),
+                Ok(Way::Transaction),
+                "{text}"
+            );
+        }
+        let error = way_of(Engine::SQLite, Transaction::Required, "\u{feff}COMMIT").unwrap_err();
+        assert!(error.contains("has COMMIT in line 1"), "{error}");
+        let error = way_of(Engine::SQLite, Transaction::Required, "VACUUM").unwrap_err();
+        assert!(error.contains("has VACUUM in line 1, which SQLite refuses"), "{error}");
         let savepoint = "SAVEPOINT a; ROLLBACK TO SAVEPOINT a";
         assert_eq!(way_of(Engine::PostgreSQL, Transaction::Required, savepoint), Ok(Way::Transaction));
         let error = way_of(Engine::PostgreSQL, Transaction::None, "SELECT 1; SELECT 2").unwrap_err();

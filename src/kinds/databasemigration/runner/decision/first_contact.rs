@@ -21,7 +21,7 @@ pub fn is_first_contact(scripts: &[Loaded], rows: &[Row]) -> bool {
 fn has_only_set(scripts: &[Loaded], row: &Row) -> bool {
     let Some(loaded) = scripts.iter().find(|loaded| loaded.script.id == row.id) else { return false };
     let count = usize::try_from(row.statement).unwrap_or_default().saturating_sub(1);
-    let ran = loaded.up.statements.as_ref().and_then(|statements| statements.get(..count));
+    let ran = loaded.up.statements.get(..count);
     let is_unedited = row.done.is_some() && row.done == loaded.up.done_before(row.statement);
     is_unedited && ran.is_some_and(|ran| ran.iter().all(|statement| statement.sets_session()))
 }
