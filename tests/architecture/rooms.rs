@@ -30,7 +30,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("controllers/difference", &[]),
     ("kinds", &["api", "kinds/KIND/api"]),
     ("kinds/KIND", &["api", "certs", "controllers", "rbac", "runtime"]),
-    ("kinds/KIND/api", &["api"]),
+    ("kinds/KIND/api", &["api", "kinds/KIND/api/transaction"]),
+    ("kinds/KIND/api/transaction", &[]),
     ("kinds/KIND/etcd", &[]),
     ("kinds/KIND/agent", &[]),
     ("kinds/KIND/assignment", &["api"]),
@@ -38,7 +39,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kinds/KIND/result", &["kinds/KIND/assignment"]),
     (
         "kinds/KIND/runner",
-        &["api/checksum", "api/script", "kinds/KIND/assignment", "kinds/KIND/result", "runtime"],
+        &[
+            "api/checksum",
+            "api/script",
+            "kinds/KIND/api/transaction",
+            "kinds/KIND/assignment",
+            "kinds/KIND/result",
+            "runtime",
+        ],
     ),
     ("kinds/KIND/names", &["controllers", "kinds/KIND/api", "kinds/KIND/observation"]),
     (

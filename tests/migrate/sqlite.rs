@@ -330,7 +330,7 @@ pub fn a_failure_names_its_cause_and_its_line(_: &Servers) {
             "index i already exists in line 3",
         ),
         ("SELECT 1;\nSELEC 2", "syntax error in line 2"),
-        ("SELECT sqrt(4), 1;\nSELECT abs(1, 2)", "wrong number of arguments to function abs() in line 2"),
+        ("SELECT abs(-4), 1;\nSELECT abs(1, 2)", "wrong number of arguments to function abs() in line 2"),
     ]
     .iter()
     .enumerate()
