@@ -18,6 +18,7 @@ mod crashes;
 mod dumps;
 mod fenced;
 mod folders;
+mod going_on;
 mod mysql;
 mod objects;
 mod older;
@@ -28,6 +29,7 @@ mod resumed;
 mod reverting;
 mod searched;
 mod sessions;
+mod splitting;
 mod sqlite;
 mod tls;
 mod waiting;
@@ -288,7 +290,27 @@ fn other_engines() -> Vec<Named> {
         no_script_runs_where_the_lock_was_not_passed_on,
         nothing_is_taken_back_without_the_lock,
     ];
-    let both: Vec<(&str, OnServer)> = scripts.into_iter().chain(resumed).chain(sessions).collect();
+    let splitting = on_server![splitting:
+        a_name_that_is_a_keyword_opens_no_block,
+        several_statements_in_one_text_do_nothing,
+        a_delimiter_is_the_clients,
+        every_form_of_a_program_is_one_statement,
+        a_session_is_the_clients,
+        quotes_are_read_as_the_session_reads_them,
+        what_takes_locks_or_transactions_is_refused_before_anything_runs,
+    ];
+    let going_on = on_server![going_on:
+        a_script_that_needs_its_session_is_refused_by_line,
+        a_temporary_table_and_a_value_of_no_return_are_lost,
+        a_statement_that_is_tried_again_has_its_session,
+        rows_that_nothing_takes_back_do_not_double,
+        rows_that_a_trigger_leaves_are_in_doubt,
+        what_did_not_run_is_no_doubt,
+        a_statement_that_is_too_long_is_found_before_anything_runs,
+        a_right_that_lacks_is_the_scripts,
+    ];
+    let both = scripts.into_iter().chain(resumed).chain(sessions).chain(splitting).chain(going_on);
+    let both: Vec<(&str, OnServer)> = both.collect();
     let mariadb: Vec<Named> =
         both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
     let on_mysql: Vec<Named> =

@@ -8,6 +8,7 @@
 //! done.
 
 mod limits;
+pub(super) mod mysql;
 
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub(super) struct Task<'a> {
     pub(super) is_down: bool,
     /// The statement to begin with, from 1 on.
     pub(super) from: u32,
+    /// It runs statement by statement, whatever its text could do.
+    pub(super) is_apart: bool,
     pub(super) position: i64,
 }
 
@@ -63,10 +66,10 @@ impl<'a> Task<'a> {
 
     /// What was begun statement by statement goes on so, also where what is left of it could run in a transaction.
     const fn way(&self) -> Way {
-        if self.from > 1 { Way::Statements } else { self.text.way }
+        if self.from > 1 || self.is_apart { Way::Statements } else { self.text.way }
     }
 
-    /// Whether a statement that failed may have done some of what it does, which is not to be done twice.
+    /// Whether a statement of PostgreSQL that failed may have done some of what it does, which is not to be done twice.
     fn may_be_half_done(&self, statement: u32) -> bool {
         let statement = self.text.statement(statement);
         let runs_again = self.script().idempotent && !self.is_down;
@@ -120,11 +123,20 @@ impl Carrier<'_> {
         let begun = clock::instant();
         let patience = Patience::of(self.lock_wait, self.stop);
         let (mut task, mut pause) = (task, PAUSE);
+        let mut goes_on = false;
+        self.fits(task).map_err(|failure| failure.of(task.id()))?;
         loop {
-            self.begin_session(task).await?;
+            if !goes_on {
+                self.begin_session(task).await?;
+            }
+            if self.is_mysql() && task.way() == Way::Transaction {
+                // No transaction takes back what such a table has got.
+                task.is_apart = self.changes_plain_tables(&task.text.all).await;
+            }
             let tried = match task.way() {
-                Way::Transaction => self.in_transaction(task, begun).await.map_err(End::from),
+                Way::Transaction => self.in_transaction(task, begun).await,
                 Way::Check => self.check(task, begun).await.map_err(End::from),
+                Way::Statements if self.is_mysql() => self.one_by_one(&mut task, begun, goes_on).await,
                 Way::Statements => self.by_statements(&mut task, begun).await,
             };
             let failure = match tried {
@@ -135,9 +147,13 @@ impl Carrier<'_> {
                 Err(End::Failed(failure)) => failure.of(task.id()),
                 Err(end) => return Err(end),
             };
-            self.reset_where_possible().await;
             let may_pass =
                 matches!(failure.class, Class::LockTimeout | Class::Deadlock | Class::Serialization);
+            // The statement that is tried again needs the session that it had.
+            goes_on = may_pass && self.is_mysql() && task.way() == Way::Statements;
+            if !goes_on {
+                self.reset_where_possible().await;
+            }
             if !may_pass || patience.pause(pause, failure.clone()).await.is_err() {
                 self.note(task, &failure).await;
                 return Err(failure.into());
@@ -176,7 +192,7 @@ impl Carrier<'_> {
         }
     }
 
-    async fn in_transaction(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
+    async fn in_transaction(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
         self.limit_locks(task).await?;
         let lock = limit_text(task.script().timeouts.lock());
         self.log.begin(self.connection, Some(&lock)).await?;
@@ -184,7 +200,10 @@ impl Carrier<'_> {
         fail_point::reached("migrate.commit.before");
         let ended = self.log.end(self.connection, done).await;
         fail_point::reached("migrate.commit.after");
-        ended
+        match ended {
+            Err(failure) if self.connection.keeps_rows => Err(self.partly_done(task, failure).await),
+            ended => ended.map_err(End::from),
+        }
     }
 
     async fn within(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
@@ -250,7 +269,6 @@ impl Carrier<'_> {
     async fn by_statements(&mut self, task: &mut Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
         let before = invalid_indexes(self.connection).await?;
         let last = count(task.text);
-        self.set_again(*task).await?;
         for number in task.from..=last {
             // Another try begins here.
             task.from = number;
@@ -290,17 +308,6 @@ impl Carrier<'_> {
         written.map_err(|failure| in_doubt(*task, last, failure))
     }
 
-    /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
-    async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
-        for (number, statement) in (1..task.from).zip(&task.text.statements) {
-            if statement.sets_session() {
-                let ran = self.run_one(task, number).await;
-                ran.map_err(|failure| failure.of(task.id()).at(number))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Ends what statements left in their session, so that what the history says next is the truth.
     async fn leave_session(&mut self) -> Result<(), Failure> {
         if self.engine().rolls_back_schema() {
@@ -335,10 +342,9 @@ impl Carrier<'_> {
         let watch = self.watch(task);
         match self.engine() {
             Engine::MySQL | Engine::MariaDB => {
-                // So that the server counts the lines of the whole script.
-                let above = usize::try_from(statement.line).unwrap_or_default().saturating_sub(1);
-                let ran = self.connection.run(&("\n".repeat(above) + text), watch).await;
-                ran.failure.map_or(Ok(ran.rows), Err)
+                let ran = self.connection.run(text, watch).await;
+                let failure = ran.failure.or_else(|| mysql::several_answers(statement, ran.statements));
+                failure.map_or(Ok(ran.rows), |failure| Err(mysql::placed(failure, statement)))
             }
             Engine::PostgreSQL | Engine::SQLite => {
                 let placed = |failure| lined(failure, text, statement.line);
@@ -354,6 +360,10 @@ impl Carrier<'_> {
 
     fn engine(&self) -> Engine {
         self.connection.engine()
+    }
+
+    fn is_mysql(&self) -> bool {
+        matches!(self.engine(), Engine::MySQL | Engine::MariaDB)
     }
 }
 

@@ -22,7 +22,9 @@ use super::super::assignment::Engine;
 use super::super::result::Class;
 use super::access::{Access, Wire};
 use super::failure::{Failure, Secrets};
+use super::mysql;
 use super::progress::{Progress, Step};
+use super::statements::mysql::modes::Modes;
 use crate::runtime::clock;
 use beside::Beside;
 
@@ -36,6 +38,9 @@ const UNTIL_CANCELLED: Duration = Duration::from_secs(10);
 const UNTIL_TOLD: Duration = Duration::from_secs(2);
 /// Between two words about a statement that takes long.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The warning of MySQL and MariaDB that a ROLLBACK has left rows.
+const NOT_ROLLED_BACK: &str = "1196";
 
 /// A value of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +76,12 @@ pub(super) struct Connection {
     pub(super) session: String,
     /// As the server calls its version.
     pub(super) version: String,
+    /// How it reads quotes at its beginning.
+    pub(super) modes: Modes,
+    /// How many bytes the server takes of a text, where it has a limit.
+    pub(super) longest: Option<usize>,
+    /// The last ROLLBACK has left rows of tables that take nothing back.
+    pub(super) keeps_rows: bool,
     /// The lock that it has, where that goes with the session and has to be passed on to the next one.
     pub(super) lock: user_lock::Held,
     /// A script has run in it.
@@ -96,27 +107,29 @@ pub(super) struct Watch<'a> {
 }
 
 /// The outcome of a text of statements.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ran {
     /// How many statements were done.
     pub(super) statements: u32,
     /// How many rows they returned.
     pub(super) rows: u64,
+    /// How many warnings the server has of the last one, where it counts them.
+    pub(super) warnings: u16,
     /// How the next one failed.
     pub(super) failure: Option<Failure>,
 }
 
 impl Ran {
     fn failed(failure: Failure) -> Self {
-        Self { statements: 0, rows: 0, failure: Some(failure) }
+        Self { failure: Some(failure), ..Self::default() }
     }
 }
 
 macro_rules! on {
-    ($wire:expr, $connection:ident => $body:expr) => {
+    ($wire:expr, $session:ident => $own:expr, $connection:ident => $body:expr) => {
         match $wire {
             Wire::Postgres($connection) => $body,
-            Wire::MySql($connection) => $body,
+            Wire::MySql($session) => $own,
             Wire::Sqlite($connection) => $body,
         }
     };
@@ -149,6 +162,9 @@ impl Connection {
             secrets,
             session: String::new(),
             version: String::new(),
+            modes: Modes::default(),
+            longest: None,
+            keeps_rows: false,
             lock: user_lock::Held::Nothing,
             is_used: false,
             is_halted,
@@ -171,14 +187,23 @@ impl Connection {
                  WHERE pid = pg_catalog.pg_backend_pid()",
                 "SELECT pg_catalog.current_setting('server_version')",
             ),
-            Engine::MySQL | Engine::MariaDB => {
-                ("SELECT CAST(CONNECTION_ID() AS CHAR)", "SELECT CAST(VERSION() AS CHAR)")
-            }
+            Engine::MySQL | Engine::MariaDB => return self.greet_mysql().await,
             Engine::SQLite => ("SELECT 'file'", "SELECT sqlite_version()"),
         };
         self.session = self.one(session).await?.unwrap_or_default();
         self.version = self.one(version).await?.unwrap_or_default();
         self.set_up().await
+    }
+
+    async fn greet_mysql(&mut self) -> Result<(), Failure> {
+        let sql = "SELECT CONNECTION_ID(), VERSION(), @@SESSION.sql_mode, @@SESSION.max_allowed_packet";
+        let mut row = self.rows(sql, &[]).await?.into_iter().next().unwrap_or_default().into_iter();
+        let mut next = || row.next().flatten().unwrap_or_default();
+        (self.session, self.version) = (next(), next());
+        self.modes = Modes::of(&next());
+        // The command is a byte of its own.
+        self.longest = next().parse::<usize>().ok().map(|longest| longest.saturating_sub(1));
+        Ok(())
     }
 
     /// What the other end is.
@@ -194,11 +219,16 @@ impl Connection {
     /// Does a statement of ours; how many rows it changed.
     pub(super) async fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Failure> {
         let sql = self.numbered(sql);
-        let done = on!(&mut self.wire, connection => query!(sql, values)
-            .execute(&mut *connection)
-            .await
-            .map(|done| done.rows_affected()));
-        done.map_err(|error| self.secrets.failure(&error))
+        let secrets = &self.secrets;
+        on!(&mut self.wire,
+        session => {
+            let done = session.run(&written(&sql, values)).await;
+            done.map(|answers| answers.affected).map_err(|error| secrets.refused(&error))
+        },
+        connection => {
+            let done = query!(sql, values).execute(&mut *connection).await;
+            done.map(|done| done.rows_affected()).map_err(|error| secrets.failure(&error))
+        })
     }
 
     /// Asks by a statement of ours whose columns are all texts.
@@ -208,16 +238,21 @@ impl Connection {
         values: &[Value<'_>],
     ) -> Result<Vec<Vec<Option<String>>>, Failure> {
         let sql = self.numbered(sql);
-        let rows: sqlx::Result<Vec<Vec<Option<String>>>> = on!(&mut self.wire, connection => {
+        let secrets = &self.secrets;
+        on!(&mut self.wire,
+        session => {
+            session.rows(&written(&sql, values)).await.map_err(|error| secrets.refused(&error))
+        },
+        connection => {
             let rows = query!(sql, values).fetch_all(&mut *connection).await;
-            rows.and_then(|rows| {
+            let rows: sqlx::Result<_> = rows.and_then(|rows| {
                 let texts = rows.iter().map(|row| {
                     (0..row.columns().len()).map(|column| row.try_get::<Option<String>, _>(column)).collect()
                 });
                 texts.collect()
-            })
-        });
-        rows.map_err(|error| self.secrets.failure(&error))
+            });
+            rows.map_err(|error| secrets.failure(&error))
+        })
     }
 
     /// The first column of the first row.
@@ -228,6 +263,12 @@ impl Connection {
 
     /// Statements of ours without values, as text.
     pub(super) async fn control(&mut self, sql: &str) -> Result<(), Failure> {
+        if matches!(self.wire, Wire::MySql(_)) {
+            for sql in sql.split("; ") {
+                self.warned(sql).await?;
+            }
+            return Ok(());
+        }
         streamed(&mut self.wire, &self.secrets, sql).await.failure.map_or(Ok(()), Err)
     }
 
@@ -250,6 +291,29 @@ impl Connection {
         self.is_sealed.store(is_sealed, Ordering::Relaxed);
     }
 
+    /// Rolls back.
+    pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
+        self.keeps_rows = false;
+        if self.warned("ROLLBACK").await? > 0 {
+            let warnings = self.rows("SHOW WARNINGS", &[]).await?;
+            self.keeps_rows = warnings
+                .iter()
+                .any(|row| row.get(1).is_some_and(|code| code.as_deref() == Some(NOT_ROLLED_BACK)));
+        }
+        Ok(())
+    }
+
+    /// Whether each statement is a transaction of its own, and none is open.
+    pub(super) const fn commits_by_itself(&self) -> bool {
+        matches!(&self.wire, Wire::MySql(session) if session.commits_by_itself())
+    }
+
+    /// The same for one statement; how many warnings it has left.
+    pub(super) async fn warned(&mut self, sql: &str) -> Result<u16, Failure> {
+        let ran = streamed(&mut self.wire, &self.secrets, sql).await;
+        ran.failure.map_or(Ok(ran.warnings), Err)
+    }
+
     /// Runs a text of statements, until it is done, fails, or what watches it ends it.
     pub(super) async fn run(&mut self, text: &str, watch: Watch<'_>) -> Ran {
         if watch.stop.is_cancelled() {
@@ -260,7 +324,8 @@ impl Connection {
         is_halted.store(false, Ordering::Relaxed);
         let beside = Beside { access, session, is_halted };
         // No other statement has phases.
-        let has_phases = text.to_ascii_uppercase().contains("INDEX");
+        let has_phases =
+            access.database.engine == Engine::PostgreSQL && text.to_ascii_uppercase().contains("INDEX");
         let begun = clock::instant();
         let mut running = pin!(streamed(wire, secrets, text));
         let mut waited = pin!(beside.waited_too_long(watch.lock_limit));
@@ -332,9 +397,18 @@ impl fmt::Debug for Connection {
 }
 
 async fn streamed(wire: &mut Wire, secrets: &Secrets, text: &str) -> Ran {
-    let mut ran = Ran { statements: 0, rows: 0, failure: None };
+    let mut ran = Ran::default();
     let is_postgres = matches!(wire, Wire::Postgres(_));
-    on!(wire, connection => {
+    on!(wire,
+    session => match session.run(text).await {
+        Ok(answers) => {
+            ran.statements = answers.count;
+            ran.rows = answers.rows;
+            ran.warnings = answers.warnings;
+        }
+        Err(error) => ran.failure = Some(secrets.refused(&error)),
+    },
+    connection => {
         let mut results = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_many(&mut *connection);
         while let Some(result) = results.next().await {
             match result {
@@ -360,6 +434,21 @@ fn not_understood() -> Failure {
     let message =
         "the answer of the server was not understood: rows for a client (COPY), or another client_encoding";
     Failure { is_unanswered: true, ..Failure::new(Class::Other, message) }
+}
+
+/// A statement of ours with its values in it, for MySQL and MariaDB.
+fn written(sql: &str, values: &[Value<'_>]) -> String {
+    let mut parts = sql.split('?');
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for (part, value) in parts.zip(values) {
+        match value {
+            Value::Text(text) => written.push_str(&mysql::literal(text)),
+            Value::Number(number) => written.push_str(&number.to_string()),
+            Value::Null | Value::NoNumber => written.push_str("NULL"),
+        }
+        written.push_str(part);
+    }
+    written
 }
 
 fn interrupted() -> Failure {

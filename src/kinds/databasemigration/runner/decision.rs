@@ -114,9 +114,18 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
         match judged(assignment, loaded, row, &mut work) {
             Ok(Standing::Applied) => last_applied = Some(id),
             Ok(Standing::Pending(from)) => {
+                if let Err(blocked) = finds_its_session(assignment, id, &loaded.up, from) {
+                    return Decision::Blocked(blocked);
+                }
                 work.pending.push(Pending { index, from, is_half_taken_back: false });
             }
             Ok(Standing::HalfTakenBack) => {
+                let down = loaded.down.as_ref().filter(|_| work.settled.is_none());
+                if let Some(Err(blocked)) =
+                    down.map(|down| finds_its_session(assignment, id, down, row.statement))
+                {
+                    return Decision::Blocked(blocked);
+                }
                 work.pending.push(Pending { index, from: 1, is_half_taken_back: true });
             }
             Err(Stop::Blocked(blocked)) => return Decision::Blocked(blocked),
@@ -310,6 +319,32 @@ pub fn without_down(id: &str) -> Blocked {
         found: None,
         message: format!("script {id} cannot be taken back: it has no down script"),
     }
+}
+
+/// Whether the session in which a text goes on has all that the session had in which it was begun.
+pub fn finds_its_session(
+    assignment: &Assignment,
+    id: &str,
+    text: &Text,
+    from: u32,
+) -> Result<(), Box<Blocked>> {
+    let engine = assignment.database.engine;
+    if engine.rolls_back_schema() || from == 1 {
+        return Ok(());
+    }
+    text.set_again(engine, from).map(|_| ()).map_err(|why| {
+        let message = format!(
+            "script {id} cannot go on with its statement {from} in another session: {why}. Write the value into the script: SET \
+             it before it is used, at statement {from} or behind; or move what has not run into a script of its own"
+        );
+        Box::new(Blocked {
+            reason: BlockedReason::NotRunnable,
+            id: Some(id.to_owned()),
+            expected: None,
+            found: None,
+            message,
+        })
+    })
 }
 
 /// The statement at which the down script of an applied script begins.

@@ -6,7 +6,7 @@
 //! like one, since a value in the wrong quotes is taken for a name. DETAIL, HINT and CONTEXT are never
 //! read.
 
-mod mysql;
+pub(super) mod mysql;
 mod named;
 mod postgres;
 mod sqlite;
@@ -14,7 +14,6 @@ mod sqlite;
 use std::num::NonZeroU32;
 
 use sqlx::Error;
-use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 use sqlx::sqlite::SqliteError;
 
@@ -28,6 +27,8 @@ pub struct Failure {
     pub class: Class,
     /// The SQLSTATE that the server answered.
     pub sql_state: Option<String>,
+    /// The number of the error, where the server is MySQL or MariaDB.
+    pub number: Option<u16>,
     /// What it is.
     pub message: String,
     /// The script.
@@ -46,6 +47,7 @@ impl Failure {
         Self {
             class,
             sql_state: None,
+            number: None,
             message: message.into(),
             id: None,
             statement: None,
@@ -125,8 +127,6 @@ impl Secrets {
             Error::Database(error) => {
                 if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
                     postgres::failure(error)
-                } else if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-                    mysql::failure(error)
                 } else if let Some(error) = error.try_downcast_ref::<SqliteError>() {
                     sqlite::failure(error)
                 } else {
@@ -141,12 +141,6 @@ impl Secrets {
             Error::Tls(error) => {
                 Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
             }
-            // Without encryption, MySQL wants a password in a way that is not compiled in.
-            Error::Configuration(error) if error.to_string().contains("use TLS") => {
-                let message =
-                    "the server asks for the password on an encrypted connection: set tls to Require";
-                Failure::new(Class::Tls, message)
-            }
             Error::Configuration(error) => Failure::new(Class::Configuration, error.to_string()),
             Error::Protocol(_) | Error::WorkerCrashed => {
                 unanswered("the connection broke off: the answer was not understood".to_owned())
@@ -154,6 +148,18 @@ impl Secrets {
             _ => Failure::new(Class::Other, "the answer of the server was not understood"),
         };
         Failure { message: self.redact(&failure.message), ..failure }
+    }
+
+    /// What a session of MySQL or MariaDB answered.
+    pub(super) fn refused(&self, error: &super::mysql::Error) -> Failure {
+        let failure = mysql::failure(error);
+        Failure { message: self.redact(&failure.message), ..failure }
+    }
+
+    /// Why MySQL or MariaDB let no session begin.
+    pub(super) fn not_let_in(&self, error: &super::mysql::Error) -> Failure {
+        let failure = self.refused(error);
+        Failure { class: mysql::class_of_entry(error).unwrap_or(failure.class), ..failure }
     }
 }
 

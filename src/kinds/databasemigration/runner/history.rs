@@ -255,7 +255,7 @@ impl Log {
             },
             Err(failure) => {
                 // A connection that broke off has nothing to roll back.
-                let _rolled_back = connection.control("ROLLBACK").await;
+                let _rolled_back = connection.roll_back().await;
                 Err(failure)
             }
         }
@@ -302,6 +302,31 @@ impl Log {
             Err(failure) => Err(failure),
         };
         self.end(connection, accepted).await
+    }
+
+    /// Notes in MySQL and MariaDB that a script that is at work has come to another statement: in one statement, which
+    /// finds this process in the row of the series. Where that does not do, in a transaction of its own.
+    pub(super) async fn advance(
+        &self,
+        connection: &mut Connection,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        if connection.commits_by_itself() {
+            let values = [
+                Value::Number(i64::from(entry.statement)),
+                Value::from(entry.done),
+                Value::Text(&self.series),
+                Value::Text(entry.id),
+                Value::Text(&self.run),
+                Value::Text(&self.token),
+            ];
+            match connection.execute(&self.tables.advance(), &values).await {
+                Ok(1..) => return Ok(()),
+                Err(failure) if failure.is_unanswered => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        self.write_alone(connection, entry).await
     }
 
     /// Writes a row in a transaction of its own.

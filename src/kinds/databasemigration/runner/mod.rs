@@ -14,6 +14,7 @@ mod failure;
 mod history;
 mod inspect;
 mod lock;
+mod mysql;
 mod progress;
 mod rehearse;
 mod revert;
@@ -43,6 +44,7 @@ use decision::{Decision, Settled, Work, decide, plan};
 use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
+use statements::mysql::modes::Modes;
 
 /// How many of the applied scripts are reported.
 const TOLD: usize = 50;
@@ -112,15 +114,7 @@ async fn carried_out(
 ) -> Result<Outcome, End> {
     let Request { assignment, folders, access } = request;
     let history = &assignment.history;
-    let scripts = match assignment.mode {
-        Mode::Status => Vec::new(),
-        _ => scripts::load(assignment, folders).map_err(|error| match error {
-            scripts::Error::Blocked(blocked) => End::Blocked(blocked),
-            error @ scripts::Error::Unreadable { .. } => {
-                End::Failed(Failure::new(Class::Configuration, error.to_string()))
-            }
-        })?,
-    };
+    let scripts = scripts_in(assignment, folders, Modes::default())?;
     let hash = scripts::hash(assignment, &scripts);
     // What only reads needs no approval.
     let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
@@ -131,6 +125,9 @@ async fn carried_out(
     let reading = leaves_nothing.then(|| access.reading());
     let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
+    // Where the server's sessions read quotes otherwise, statements end otherwise.
+    let is_usual = connection.modes == Modes::default();
+    let scripts = if is_usual { scripts } else { scripts_in(assignment, folders, connection.modes)? };
     let object = assignment.object.as_ref().map(|object| object.uid.as_str());
     let log = Log::of(&mut connection, history, &assignment.run.uid, object).await?;
     let mut course = Course { request, scripts: &scripts, hash, connection, log, stop, progress, result };
@@ -157,6 +154,18 @@ async fn carried_out(
             done
         }
     }
+}
+
+fn scripts_in(assignment: &Assignment, folders: &Folders, modes: Modes) -> Result<Vec<Loaded>, End> {
+    if assignment.mode == Mode::Status {
+        return Ok(Vec::new());
+    }
+    scripts::load(assignment, folders, modes).map_err(|error| match error {
+        scripts::Error::Blocked(blocked) => End::Blocked(blocked),
+        error @ scripts::Error::Unreadable { .. } => {
+            End::Failed(Failure::new(Class::Configuration, error.to_string()))
+        }
+    })
 }
 
 fn approved(assignment: &Assignment, hash: &str) -> Result<(), End> {
@@ -224,12 +233,30 @@ impl Course<'_> {
                 Ok((work, rows))
             }
             Decision::Blocked(blocked) => Err(End::Blocked(blocked)),
-            Decision::InDoubt(in_doubt) => Err(End::InDoubt(in_doubt, None)),
+            Decision::InDoubt(in_doubt) => {
+                let failure = self.doubt(&in_doubt, &rows);
+                Err(End::InDoubt(in_doubt, failure))
+            }
             Decision::Busy(id) => {
                 let message = "the session of another run is still at work";
                 Err(Failure::new(Class::Busy, message).of(&id).into())
             }
         }
+    }
+
+    /// What a person has to look at, by its line.
+    fn doubt(&self, in_doubt: &InDoubt, rows: &[Row]) -> Option<Failure> {
+        let loaded = self.scripts.iter().find(|loaded| loaded.script.id == in_doubt.id)?;
+        let is_down = rows.iter().any(|row| row.id == in_doubt.id && row.kind == decision::DOWN);
+        let text = if is_down { loaded.down.as_ref()? } else { &loaded.up };
+        let statement = text.statement(in_doubt.statement)?;
+        let message = format!(
+            "it is not known how the statement in line {}{} ended: look whether it took effect, and resolve the script with \
+             applied or retry",
+            statement.line,
+            carry::mysql::kind(statement)
+        );
+        Some(Failure::new(Class::Connection, message).of(&in_doubt.id).at(in_doubt.statement))
     }
 
     /// The same, after a session that is still at work without the lock has come to its end.
@@ -256,7 +283,14 @@ impl Course<'_> {
         for ((pending, number), position) in work.pending.iter().zip(1..).zip(first..) {
             let loaded = &self.scripts[pending.index];
             self.progress.tell(Step::Begun { id: &loaded.script.id, number, of });
-            let task = Task { loaded, text: &loaded.up, is_down: false, from: pending.from, position };
+            let task = Task {
+                loaded,
+                text: &loaded.up,
+                is_down: false,
+                from: pending.from,
+                is_apart: false,
+                position,
+            };
             let mut carried = Ok(());
             if pending.is_half_taken_back {
                 carried = self.take_back_the_rest(loaded).await;

@@ -89,7 +89,7 @@ impl Course<'_> {
     }
 
     async fn rehearsed_one(&mut self, loaded: &Loaded, looks_after_clients: bool) -> Result<(), Failure> {
-        let task = Task { loaded, text: &loaded.up, is_down: false, from: 1, position: 0 };
+        let task = Task { loaded, text: &loaded.up, is_down: false, from: 1, is_apart: false, position: 0 };
         let is_check = loaded.up.way == Way::Check;
         let is_postgres = self.connection.engine() == Engine::PostgreSQL;
         let mut carrier = self.carrier();

@@ -8,7 +8,7 @@
 use super::super::assignment::{OnFailure, ScriptKind};
 use super::super::result::{Class, InDoubt, Outcome};
 use super::carry::Task;
-use super::decision::{DOWN, answer, begin_down, is_half_applied, without_down};
+use super::decision::{DOWN, answer, begin_down, finds_its_session, is_half_applied, without_down};
 use super::history::{Row, State};
 use super::lock::Patience;
 use super::scripts::{Loaded, Text, not_runnable};
@@ -119,7 +119,8 @@ impl Course<'_> {
 
     async fn run_down(&mut self, loaded: &Loaded, down: &Text, row: &Row) -> Result<(), End> {
         let from = begin_down(down, row).map_err(End::Blocked)?;
-        let task = Task { loaded, text: down, is_down: true, from, position: row.position };
+        finds_its_session(&self.request.assignment, &row.id, down, from).map_err(End::Blocked)?;
+        let task = Task { loaded, text: down, is_down: true, from, is_apart: false, position: row.position };
         let taken = self.carrier().carry(task).await;
         if let Err(End::Failed(failure) | End::NoSession(failure)) = &taken {
             tracing::warn!(script = row.id, failure = failure.message, "failed to take a script back");

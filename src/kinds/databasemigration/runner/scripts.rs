@@ -11,7 +11,9 @@ use super::super::assignment::{
     Assignment, Engine, Planned, Script, ScriptKind, Source, Transaction, checksum, plan_hash,
 };
 use super::super::result::{Blocked, BlockedReason};
-use super::statements::{Statement, split};
+use super::statements::mysql::modes::Modes;
+use super::statements::mysql::{rules, session};
+use super::statements::{Statement, split_in};
 use crate::api::script;
 
 /// The folders that scripts lie in.
@@ -45,6 +47,8 @@ pub struct Text {
     pub statements: Vec<Statement>,
     /// How it runs.
     pub way: Way,
+    /// How the session reads quotes at its beginning.
+    pub modes: Modes,
     /// Why it does not run.
     pub refusal: Option<String>,
 }
@@ -91,6 +95,16 @@ impl Text {
     }
 }
 
+impl Text {
+    /// The statements that are to run again in the session of MySQL or MariaDB in which the text goes on.
+    ///
+    /// # Errors
+    /// What a later statement needs and no session has any more.
+    pub fn set_again(&self, engine: Engine, from: u32) -> Result<Vec<u32>, String> {
+        session::again(engine, &self.all, &self.statements, from, self.modes)
+    }
+}
+
 /// A script, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
@@ -120,21 +134,22 @@ pub enum Error {
     Blocked(Box<Blocked>),
 }
 
-/// Reads the scripts of an assignment.
+/// Reads the scripts of an assignment, for sessions that begin with these modes.
 ///
 /// # Errors
 /// A script that cannot be read, is not the one that was pinned or planned, or cannot run as it says.
-pub fn load(assignment: &Assignment, folders: &Folders) -> Result<Vec<Loaded>, Error> {
+pub fn load(assignment: &Assignment, folders: &Folders, modes: Modes) -> Result<Vec<Loaded>, Error> {
     let engine = assignment.database.engine;
     let files = assignment.object.is_none();
     let load = |script: &Script| {
-        let up = text(engine, script, &script.up, folders, Which { is_down: false, files })?;
+        let which = Which { is_down: false, files, modes };
+        let up = text(engine, script, &script.up, folders, which)?;
         let pins = [("checksum", &script.checksum), ("planned", &script.planned)];
         for (field, pinned) in pins.into_iter().filter_map(|(field, pinned)| Some((field, pinned.as_ref()?)))
         {
             compared(&script.id, field, pinned, &up.checksum)?;
         }
-        let which = Which { is_down: true, files };
+        let which = Which { is_down: true, ..which };
         let down = script.down.as_ref().map(|source| text(engine, script, source, folders, which));
         let down = down.transpose()?;
         if let (Some(planned), Some(down)) = (&script.planned_down, &down) {
@@ -175,6 +190,8 @@ fn compared(id: &str, field: &str, expected: &str, found: &str) -> Result<(), Er
 #[derive(Clone, Copy)]
 struct Which {
     is_down: bool,
+    /// How the session reads quotes at its beginning.
+    modes: Modes,
     /// A person gave the files their names.
     files: bool,
 }
@@ -203,19 +220,19 @@ fn text(
     let path = folder.join(&source.file);
     let unreadable = |source| Error::Unreadable { id: id.clone(), path: path.clone(), source };
     let bytes = std::fs::read(&path).map_err(unreadable)?;
-    let text = read(engine, script, &bytes, which.is_down);
+    let text = read(engine, which.modes, script, &bytes, which.is_down);
     let refusal = text.refusal.map(|why| format!("{} {why}", which.named(id, &source.file)));
     Ok(Text { refusal, ..text })
 }
 
 /// Reads a text, and how it runs.
-fn read(engine: Engine, script: &Script, bytes: &[u8], is_down: bool) -> Text {
+fn read(engine: Engine, modes: Modes, script: &Script, bytes: &[u8], is_down: bool) -> Text {
     let decoded = script::decoded(bytes);
     // A text that is no UTF-8 does not run; it is not taken for an empty one.
     let all = decoded
         .as_ref()
         .map_or_else(|_| String::from_utf8_lossy(bytes).into_owned(), |text| (*text).to_owned());
-    let split = split(engine, &all);
+    let split = split_in(engine, &all, modes);
     let directed = decoded.and_then(|text| match script::directive(text) {
         Some(directive) => Err(directive.to_string()),
         None => Ok(text),
@@ -226,6 +243,7 @@ fn read(engine: Engine, script: &Script, bytes: &[u8], is_down: bool) -> Text {
         statements: split.unwrap_or_default(),
         way: way.as_ref().copied().unwrap_or(Way::Transaction),
         refusal: way.err(),
+        modes,
         all,
     }
 }
@@ -253,7 +271,12 @@ fn way(
     if statements.is_empty() {
         return nothing_to_do(script, text, is_down);
     }
-    for statement in statements {
+    if !engine.rolls_back_schema()
+        && let Some(why) = statements.iter().find_map(rules::refusal)
+    {
+        return Err(why);
+    }
+    for statement in statements.iter().filter(|_| engine.rolls_back_schema()) {
         fits(engine, script, text, statement)?;
     }
     if script.kind == ScriptKind::Check && !is_down {
@@ -280,6 +303,9 @@ fn way(
         _ => false,
     };
     let is_transaction = engine.rolls_back_schema() || statements.iter().all(changes_rows);
+    if !is_transaction && let Some(why) = rules::refused_apart(text, statements) {
+        return Err(why);
+    }
     Ok(if is_transaction { Way::Transaction } else { Way::Statements })
 }
 
@@ -301,7 +327,6 @@ fn fits(engine: Engine, script: &Script, text: &str, statement: &Statement) -> R
         "ROLLBACK" => !statement.has("TO"),
         "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => true,
         "PREPARE" => statement.begins(&["PREPARE", "TRANSACTION"]),
-        "LOCK" | "UNLOCK" => !engine.rolls_back_schema(),
         _ => false,
     };
     if ends {
@@ -363,7 +388,7 @@ mod tests {
             idempotent: false,
             timeouts: crate::kinds::databasemigration::assignment::Timeouts::default(),
         };
-        way(engine, &script, text, split(engine, text).as_ref(), false)
+        way(engine, &script, text, split_in(engine, text, Modes::default()).as_ref(), false)
     }
 
     #[test]

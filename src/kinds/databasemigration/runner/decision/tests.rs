@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kinds::databasemigration::assignment::checksum;
 use crate::kinds::databasemigration::runner::scripts::{Text, Way};
+use crate::kinds::databasemigration::runner::statements::mysql::modes::Modes;
 use crate::kinds::databasemigration::runner::statements::split;
 
 const SCRIPTS: [&str; 3] = ["1", "2", "3"];
@@ -33,6 +34,7 @@ fn loaded(assignment: &Assignment) -> Vec<Loaded> {
             statements,
             way: Way::Statements,
             refusal: None,
+            modes: Modes::default(),
         };
         Loaded { script: script.clone(), down: Some(up.clone()), up }
     };

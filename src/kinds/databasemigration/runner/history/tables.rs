@@ -187,6 +187,17 @@ impl Tables {
         format!("UPDATE {} SET checksum = ? WHERE series = ? AND id = ?", self.rows())
     }
 
+    /// Has the row of a script that is at work stand at another statement. Both rows are locked, so that no other process
+    /// takes the series over in between.
+    pub(super) fn advance(&self) -> String {
+        let (rows, lock, now) = (self.rows(), self.lock(), self.now());
+        format!(
+            "UPDATE {rows} r JOIN {lock} l ON l.series = r.series SET r.statement_no = ?, r.done_checksum = ?, \
+             r.changed_at = {now}, l.taken_at = {now} WHERE r.series = ? AND r.id = ? AND r.run = ? \
+             AND r.state = 'running' AND l.run = ?"
+        )
+    }
+
     /// Puts one in.
     pub(super) fn insert(&self) -> String {
         let now = self.now();

@@ -1,14 +1,15 @@
 //! Splits a script into its statements, as the program of its engine does.
 //!
 //! Guarantees: statements are slices of the text, as their author wrote them; quoted text, comments, dollar quotes and the
-//! bodies of stored programs stay whole. A text that cannot be split is refused and not guessed at. For PostgreSQL and
-//! SQLite the time grows with the length of the text.
+//! bodies of stored programs stay whole. A text that cannot be split is refused and not guessed at. The time
+//! grows with the length of the text.
 
-mod mysql;
+pub mod mysql;
 mod postgres;
 mod sqlite;
 
 use super::super::assignment::Engine;
+use mysql::modes::Modes;
 
 /// How many words of a statement are kept.
 const WORDS: usize = 64;
@@ -72,16 +73,22 @@ impl Statement {
     }
 }
 
-/// The statements of a script.
+/// The statements of a script, in a session that begins with these modes if it is one of MySQL or MariaDB.
 ///
 /// # Errors
 /// The text cannot be split, or it is for another program than the server.
-pub fn split(engine: Engine, text: &str) -> Result<Vec<Statement>, String> {
+pub fn split_in(engine: Engine, text: &str, modes: Modes) -> Result<Vec<Statement>, String> {
     match engine {
         Engine::PostgreSQL => postgres::split(text),
-        Engine::MySQL | Engine::MariaDB => mysql::split(text),
+        Engine::MySQL | Engine::MariaDB => mysql::split(engine, text, modes),
         Engine::SQLite => sqlite::split(text),
     }
+}
+
+/// The same in a session with the usual modes.
+#[cfg(test)]
+pub fn split(engine: Engine, text: &str) -> Result<Vec<Statement>, String> {
+    split_in(engine, text, Modes::default())
 }
 
 /// What lies at one place of a text.

@@ -1,176 +1,146 @@
-//! Splits a script of MySQL or MariaDB into its statements.
+//! Splits a script of MySQL or MariaDB as the client of the engine does, and as the server takes statements.
+//!
+//! Guarantees: the time is linear in the length of the text. Quotes are read in the mode that the session has, and that the
+//! script sets. The body of a stored program stays whole, with DELIMITER and without it. A text that is not closed is
+//! refused.
+//! Assumes: the server refuses two statements in one text, and a statement that is cut off (see [`super::super::mysql`]).
 
-use sqlparser::dialect::MySqlDialect;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+mod blocks;
+pub mod modes;
+pub mod read;
+pub mod rules;
+pub mod session;
+pub mod tokens;
 
+#[cfg(test)]
+mod tests;
+
+use blocks::Blocks;
+use modes::{Follower, Modes};
+use tokens::{Kind, Lexer, Token, Unclosed};
+
+use super::super::super::assignment::Engine;
 use super::{Statement, WORDS};
 
-/// The statements of a script.
+/// The statements of a script, in a session that begins with these modes.
 ///
 /// # Errors
 /// Where the text cannot be split.
-pub(super) fn split(text: &str) -> Result<Vec<Statement>, String> {
-    let mut tokenizer = Tokenizer::new(&MySqlDialect {}, text).with_unescape(false);
-    let tokens = tokenizer.tokenize_with_location();
-    // What is wrong may quote the text; where it is does not.
-    let tokens = tokens.map_err(|error| {
-        format!("cannot be split into statements: quotes or characters in line {}", error.location.line)
-    })?;
-    let lines = Lines::of(text);
-    let mut statements = Vec::new();
-    let mut open = Open::default();
-    for TokenWithSpan { token, span } in &tokens {
-        match token {
-            Token::SemiColon if open.depth == 0 => {
-                let end = lines.offset(text, span.start)?;
-                if !text[end..].starts_with(';') {
-                    return Err(format!("cannot be split into statements: line {}", span.start.line));
-                }
-                statements.extend(std::mem::take(&mut open).closed(end));
-            }
-            // The server runs what is in such a comment.
-            Token::Whitespace(Whitespace::MultiLineComment(comment))
-                if comment.starts_with('!') || comment.starts_with("M!") =>
-            {
-                open.begin(&lines, text, span.start)?;
-            }
-            Token::Whitespace(_) | Token::EOF => {}
-            token => {
-                open.begin(&lines, text, span.start)?;
-                open.take(token);
-            }
-        }
-    }
-    statements.extend(open.closed(text.trim_end().len()));
-    Ok(statements)
+pub fn split(engine: Engine, text: &str, modes: Modes) -> Result<Vec<Statement>, String> {
+    let mut reader = Reader {
+        engine,
+        text,
+        lexer: Lexer::new(engine, text, modes),
+        follower: Follower::new(modes),
+        open: None,
+        statements: Vec::new(),
+    };
+    reader.read()?;
+    Ok(reader.statements)
 }
-
-/// Where the comment begins that the server runs, for what the tokenizer found at `at` in one: it counts the places in such
-/// a comment without the `/*!` and the version.
-fn hint_at(text: &str, at: usize) -> Option<usize> {
-    let hint = text.get(..at + 3).and_then(|before| before.rfind("/*!"))?;
-    let inner = text[hint + 3..].trim_start_matches(|one: char| one.is_ascii_digit());
-    let blank = inner.len() - inner.trim_start().len();
-    (hint + blank == at).then_some(hint)
-}
-
-/// What is created that may have statements in it.
-const PROGRAMS: [&str; 4] = ["EVENT", "FUNCTION", "PROCEDURE", "TRIGGER"];
-
-/// What is created that has none, though such a word may follow as a name.
-const OTHERS: [&str; 8] = ["DATABASE", "INDEX", "POLICY", "SCHEMA", "SEQUENCE", "TABLE", "TYPE", "VIEW"];
 
 /// A statement whose end is not seen yet.
-#[derive(Default)]
 struct Open {
-    begun: Option<(usize, u32)>,
+    start: usize,
+    line: u32,
     words: Vec<String>,
-    /// How many blocks of a stored program are open.
-    depth: u32,
-    /// Whether a stored program is created, as the first word says that says what is.
-    is_program: Option<bool>,
-    has_ended: bool,
+    blocks: Blocks,
 }
 
-impl Open {
-    fn begin(&mut self, lines: &Lines, text: &str, at: Location) -> Result<(), String> {
-        if self.begun.is_none() {
-            let line = u32::try_from(at.line).unwrap_or(u32::MAX);
-            let at = lines.offset(text, at)?;
-            self.begun = Some((hint_at(text, at).unwrap_or(at), line));
+struct Reader<'a> {
+    engine: Engine,
+    text: &'a str,
+    lexer: Lexer<'a>,
+    follower: Follower,
+    open: Option<Open>,
+    statements: Vec<Statement>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<(), String> {
+        while let Some(token) = self.lexer.next(self.open.is_none()).map_err(unclosed)? {
+            match token.kind {
+                Kind::Delimiter => self.close(token.start)?,
+                // What the server runs of a comment goes to it with the rest of the comment.
+                Kind::Mark(b';') if self.lexer.hint.is_none() && !self.is_within_program() => {
+                    self.close(token.start)?;
+                }
+                _ if self.sets_delimiter(&token) => {
+                    self.close(token.start)?;
+                    self.set_delimiter(&token)?;
+                }
+                _ => self.take(&token),
+            }
         }
-        Ok(())
+        self.close(self.text.trim_end().len())
+    }
+
+    fn is_within_program(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.blocks.is_open())
     }
 
     fn take(&mut self, token: &Token) {
-        let Token::Word(word) = token else {
-            self.has_ended = false;
-            return;
-        };
-        if word.quote_style.is_some() {
-            self.has_ended = false;
-            return;
-        }
-        let word = word.value.to_uppercase();
-        let is_created = self.words.first().is_some_and(|first| first == "CREATE");
-        if is_created && self.is_program.is_none() {
-            let is_program = PROGRAMS.contains(&word.as_str());
-            self.is_program = (is_program || OTHERS.contains(&word.as_str())).then_some(is_program);
-        }
-        // `END IF` and the like end what opened no block here; the CASE of `END CASE` opens none.
-        let follows_end = std::mem::take(&mut self.has_ended);
-        if follows_end && matches!(word.as_str(), "IF" | "LOOP" | "WHILE" | "REPEAT") {
-            self.depth += 1;
-        } else if self.is_program == Some(true) {
-            match word.as_str() {
-                "BEGIN" => self.depth += 1,
-                "CASE" if self.depth > 0 && !follows_end => self.depth += 1,
-                "END" if self.depth > 0 => {
-                    self.depth -= 1;
-                    self.has_ended = true;
-                }
-                _ => {}
-            }
-        }
-        if self.words.len() < WORDS {
-            self.words.push(word);
-        }
-    }
-
-    fn closed(self, end: usize) -> Option<Statement> {
-        let words = self.words;
-        self.begun.map(|(start, line)| Statement { start, end, line, words })
-    }
-}
-
-/// Where each line of a text begins, in bytes.
-struct Lines(Vec<usize>);
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Self(std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect())
-    }
-
-    fn offset(&self, text: &str, at: Location) -> Result<usize, String> {
-        let number = |number: u64| usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let place = number(at.line).and_then(|line| self.0.get(line)).zip(number(at.column));
-        let offset = place.map(|(begin, column)| {
-            let line = &text[*begin..];
-            begin + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+        let (hint, oracle) = (self.lexer.hint, self.lexer.modes.oracle);
+        let open = self.open.get_or_insert_with(|| {
+            let (start, line) = hint.unwrap_or((token.start, token.line));
+            Open { start, line, words: Vec::new(), blocks: Blocks::new(oracle) }
         });
-        offset.ok_or_else(|| format!("cannot be split into statements: line {}", at.line))
+        if token.kind == Kind::Word && open.words.len() < WORDS {
+            open.words.push(token.text(self.text).to_uppercase());
+        }
+        open.blocks.take(token, self.text, self.lexer.is_before_colon());
+    }
+
+    fn close(&mut self, end: usize) -> Result<(), String> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        if open.blocks.is_open() {
+            return Err(format!(
+                "cannot be split into statements: the END of the statement in line {} is missing",
+                open.line
+            ));
+        }
+        let Open { start, line, words, .. } = open;
+        if words.first().is_some_and(|word| word == "SET") {
+            let statement = self.text.get(start..end).unwrap_or_default();
+            self.lexer.modes = self.follower.follow(self.engine, statement);
+        }
+        self.statements.push(Statement { start, end, line, words });
+        Ok(())
+    }
+
+    /// Whether the token is the command that sets the delimiter, which is the client's and none of the server's. Within a
+    /// statement it is a name, unless it stands on a line of its own and another delimiter is missing before it.
+    fn sets_delimiter(&self, token: &Token) -> bool {
+        if !token.is(self.text, "DELIMITER") {
+            return false;
+        }
+        let rest = self.lexer.line_ahead();
+        if self.open.is_none() {
+            return true;
+        }
+        let is_mark = |argument: &str| !argument.contains(|one: char| one.is_alphanumeric());
+        self.lexer.begins_line(token.start)
+            && rest.starts_with([' ', '\t'])
+            && rest.split_whitespace().next().is_some_and(is_mark)
+    }
+
+    fn set_delimiter(&mut self, token: &Token) -> Result<(), String> {
+        let line = token.line;
+        let argument = self.lexer.take_line().trim();
+        let argument = match argument.chars().next() {
+            Some(quote @ ('\'' | '"' | '`')) => argument[1..].split(quote).next().unwrap_or_default(),
+            _ => argument.split_whitespace().next().unwrap_or_default(),
+        };
+        if argument.is_empty() || argument.contains('\\') {
+            return Err(format!(
+                "has DELIMITER in line {line} without a delimiter, or with a backslash in it"
+            ));
+        }
+        self.lexer.delimiter = (argument != ";").then(|| argument.to_owned());
+        Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn texts(text: &str) -> Vec<&str> {
-        split(text).unwrap().iter().map(|one| &text[one.start..one.end]).collect()
-    }
-
-    #[test]
-    fn the_body_of_a_stored_program_stays_whole() {
-        let text = "CREATE PROCEDURE p()\nBEGIN\n IF 1 THEN SELECT CASE WHEN 1 THEN 2 END; END IF;\n\
-                    CASE 1 WHEN 1 THEN SELECT 1; END CASE;\n WHILE 0 DO SELECT 1; END WHILE;\nEND;\nSELECT 2";
-        assert_eq!(texts(text).len(), 2, "{:?}", texts(text));
-    }
-
-    #[test]
-    fn a_table_with_the_names_of_programs_and_blocks_is_no_program() {
-        let text = "CREATE TABLE event (begin datetime, `end` datetime);\nINSERT INTO event VALUES (1, 2);\nSELECT 1";
-        assert_eq!(texts(text).len(), 3, "{:?}", texts(text));
-        let text = "CREATE DEFINER = root@localhost EVENT e ON SCHEDULE EVERY 1 DAY DO BEGIN SELECT 1; SELECT 2; END; SELECT 3";
-        assert_eq!(texts(text).len(), 2, "{:?}", texts(text));
-    }
-
-    #[test]
-    fn what_the_server_runs_in_a_comment_counts() {
-        for text in ["/*!40101 SET a = 1 */", "/*!SET a = 1 */", "/*M!100100 SET a = 1 */"] {
-            assert_eq!(texts(&format!("SELECT 1; {text};\nSELECT 2")), ["SELECT 1", text, "SELECT 2"]);
-        }
-        assert_eq!(split("/* SET a = 1 */;").unwrap().len(), 0);
-    }
+fn unclosed(Unclosed { what, line }: Unclosed) -> String {
+    format!("cannot be split into statements: the {what} that begins in line {line} is not closed")
 }

@@ -1,0 +1,324 @@
+//! Carries a text out statement by statement in MySQL and MariaDB.
+//!
+//! Guarantees: the history has a statement before the server does. A statement that the server refused is known to have
+//! failed where the error says so; where some of it may be done, it is in doubt: a call, and a change of rows that no
+//! transaction takes back. A statement that is tried again finds the session that it had.
+//! Assumes: the user of the run sees the tables that its scripts change.
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+use super::super::failure::mysql::did_nothing;
+use super::super::statements::Statement;
+use super::super::statements::mysql::read::runs_program;
+use super::{
+    Carrier, Class, End, Entry, Failure, State, Task, Text, count, fail_point, in_doubt, milliseconds,
+};
+use crate::api::checksum::hexadecimal;
+
+/// Words that say what kind of statement one is. None of them is a name.
+const KINDS: [&str; 34] = [
+    "ALTER",
+    "ANALYZE",
+    "BEGIN",
+    "CALL",
+    "CREATE",
+    "DATA",
+    "DATABASE",
+    "DELETE",
+    "DROP",
+    "EVENT",
+    "EXECUTE",
+    "FROM",
+    "FUNCTION",
+    "GRANT",
+    "IGNORE",
+    "INDEX",
+    "INSERT",
+    "INTO",
+    "LOAD",
+    "PREPARE",
+    "PROCEDURE",
+    "RENAME",
+    "REPLACE",
+    "REVOKE",
+    "SELECT",
+    "SET",
+    "TABLE",
+    "TEMPORARY",
+    "TRIGGER",
+    "TRUNCATE",
+    "UNIQUE",
+    "UPDATE",
+    "USE",
+    "VIEW",
+];
+
+impl Carrier<'_> {
+    /// A failure before anything runs where the server would break off the connection at a statement.
+    pub(super) fn fits(&self, task: Task<'_>) -> Result<(), Failure> {
+        let Some(longest) = self.connection.longest else { return Ok(()) };
+        let statements = &task.text.statements;
+        let rest = statements.iter().zip(1_u32..).skip(usize::try_from(task.from - 1).unwrap_or_default());
+        let long =
+            rest.map(|(one, number)| (one, number, one.end - one.start)).find(|(.., size)| *size > longest);
+        long.map_or(Ok(()), |(one, number, size)| {
+            let message = format!(
+                "the statement in line {} has {size} bytes, and the server takes max_allowed_packet = {}: write it as several \
+                 statements, or raise the limit",
+                one.line,
+                longest + 1
+            );
+            Err(Failure::new(Class::Other, message).at(number))
+        })
+    }
+
+    /// Runs what is left of a text. `goes_on`: in the session in which the statement before was done.
+    pub(super) async fn one_by_one(
+        &mut self,
+        task: &mut Task<'_>,
+        begun: tokio::time::Instant,
+        goes_on: bool,
+    ) -> Result<(), End> {
+        let statements = &task.text.statements;
+        let (first, last) = (task.from, count(task.text));
+        if !goes_on {
+            self.set_again(*task).await?;
+        }
+        let mut sums = Sums::of(task.text);
+        let mut is_limited = false;
+        for (number, statement) in
+            (1..=last).zip(statements).skip(usize::try_from(first - 1).unwrap_or_default())
+        {
+            // Another try begins here.
+            task.from = number;
+            let done = sums.before(number);
+            let entry = Entry { statement: number, done: done.as_deref(), ..task.entry(State::Running) };
+            if number == first {
+                self.log.write_alone(self.connection, &entry).await?;
+            } else {
+                self.log.advance(self.connection, &entry).await?;
+            }
+            if !is_limited {
+                self.limit_locks(*task).await?;
+            }
+            fail_point::reached("migrate.statement.before");
+            let ran = self.run_one(*task, number).await;
+            fail_point::reached("migrate.statement.after");
+            // Such a statement may set the limit to another value.
+            is_limited = !runs_program(statement) && !statement.begins(&["SET"]);
+            let Err(failure) = ran else { continue };
+            let failure = failure.of(task.id()).at(number);
+            if failure.is_unanswered || self.may_have_done_some(*task, statement, &failure).await {
+                return Err(in_doubt(*task, number, failure));
+            }
+            self.refused(*task, number, done.as_deref(), &failure).await?;
+            return Err(failure.into());
+        }
+        self.leave_session().await.map_err(|failure| in_doubt(*task, last, failure))?;
+        let entry =
+            Entry { statement: last, duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
+        let written = self.log.write_alone(self.connection, &entry).await;
+        written.map_err(|failure| in_doubt(*task, last, failure))
+    }
+
+    /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
+    async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
+        if task.from == 1 {
+            return Ok(());
+        }
+        for number in task
+            .text
+            .set_again(self.engine(), task.from)
+            .map_err(|why| Failure::new(Class::Configuration, why).of(task.id()))?
+        {
+            let ran = self.run_one(task, number).await;
+            ran.map_err(|failure| failure.of(task.id()).at(number))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a statement that was refused may have done some of what it does, which is not to be done twice.
+    async fn may_have_done_some(&mut self, task: Task<'_>, statement: &Statement, failure: &Failure) -> bool {
+        if task.script().idempotent && !task.is_down {
+            return false;
+        }
+        let text = &task.text.all[statement.start..statement.end];
+        match statement.words.first().map(String::as_str) {
+            Some("CALL") => !is_about_what_is_called(text, failure),
+            Some("EXECUTE") => may_execute_program(task.text),
+            Some("INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "LOAD" | "WITH") => {
+                !failure.number.is_some_and(did_nothing) && self.changes_plain_tables(text).await
+            }
+            _ => runs_program(statement),
+        }
+    }
+
+    /// Whether a text names a table whose changes no transaction takes back. Where that is not known, it does.
+    pub(super) async fn changes_plain_tables(&mut self, text: &str) -> bool {
+        let sql = "SELECT LOWER(table_name) FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
+                   AND table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
+                   AND engine NOT IN (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')";
+        let Ok(tables) = self.connection.rows(sql, &[]).await else { return true };
+        if tables.is_empty() {
+            return false;
+        }
+        let text = text.to_lowercase();
+        let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '_' | '$');
+        let words: std::collections::BTreeSet<_> = text.split(|one: char| !is_inner(one)).collect();
+        let is_named =
+            |name: &str| if name.chars().all(is_inner) { words.contains(name) } else { text.contains(name) };
+        tables.iter().flatten().flatten().any(|name| is_named(name))
+    }
+
+    /// A transaction was rolled back, and left rows of tables that take nothing back: all of the script is in doubt.
+    pub(super) async fn partly_done(&mut self, task: Task<'_>, failure: Failure) -> End {
+        let last = count(task.text);
+        let message = format!(
+            "{}; tables that know no transactions keep the rows that the script has changed before: remove them and resolve the \
+             script with retry, which runs all of it again, or do the rest and resolve it with applied",
+            failure.message
+        );
+        let failure = Failure { message, ..failure };
+        self.reset_where_possible().await;
+        // Without a checksum of what is done, it runs from its beginning.
+        let entry = Entry { statement: last, ..task.entry(State::Running) };
+        if let Err(failure) = self.log.write_alone(self.connection, &entry).await {
+            tracing::warn!(failure = failure.message, "the history does not have the doubt");
+        }
+        in_doubt(task, last, failure)
+    }
+}
+
+/// The checksums of what lies before each statement, of which no byte is read twice.
+struct Sums<'a> {
+    text: &'a Text,
+    hash: Context,
+    end: usize,
+}
+
+impl<'a> Sums<'a> {
+    fn of(text: &'a Text) -> Self {
+        Self { text, hash: Context::new(&SHA256), end: 0 }
+    }
+
+    /// As [`Text::done_before`] has it, for numbers that grow.
+    fn before(&mut self, number: u32) -> Option<String> {
+        let last = usize::try_from(number).ok()?.checked_sub(2)?;
+        let end = self.text.statements.get(last)?.end;
+        self.hash.update(self.text.all.as_bytes().get(self.end..end)?);
+        self.end = end;
+        Some(format!("sha256:{}", hexadecimal(self.hash.clone().finish().as_ref())))
+    }
+}
+
+/// Whether an error is about the procedure that is called, so that none of it has run.
+fn is_about_what_is_called(text: &str, failure: &Failure) -> bool {
+    if !matches!(failure.number, Some(1305 | 1318 | 1370)) {
+        return false;
+    }
+    let called = text.split_once(|one: char| one.is_whitespace()).map_or("", |(_, rest)| rest);
+    let called = called.split(['(', ';']).next().unwrap_or_default().replace('`', "");
+    let called = called.trim().rsplit('.').next().unwrap_or_default().trim();
+    let mut words = failure.message.split([' ', ';', '\'', '`']);
+    words.any(|word| word.rsplit_once('.').is_some_and(|(_, name)| name.eq_ignore_ascii_case(called)))
+}
+
+/// Whether a prepared statement of a script may run a program: where its text is not written in the script, or may have a
+/// call in it.
+fn may_execute_program(text: &Text) -> bool {
+    text.statements.iter().any(|statement| {
+        let part = text.all[statement.start..statement.end].to_ascii_uppercase();
+        match statement.words.first().map(String::as_str) {
+            Some("SET" | "PREPARE" | "EXECUTE") => {
+                let reads = part.contains("FROM")
+                    && !part.contains("INFORMATION_SCHEMA")
+                    && !part.starts_with("PREPARE");
+                part.contains("CALL") || part.contains("BEGIN") || reads
+            }
+            Some("SELECT") => part.contains('@'),
+            Some("CALL") => true,
+            _ => false,
+        }
+    })
+}
+
+/// A failure of a statement, with its place in the script and its kind.
+pub(super) fn placed(failure: Failure, statement: &Statement) -> Failure {
+    let (message, line) = match failure.message.rsplit_once(" in line ") {
+        Some((message, line)) => (message, line.parse::<u32>().unwrap_or(1)),
+        None => (failure.message.as_str(), 1),
+    };
+    let line = statement.line.saturating_add(line.saturating_sub(1));
+    let message = format!("{message} in line {line}{}", kind(statement));
+    Failure { message, ..failure }
+}
+
+/// The kind of a statement, in parentheses.
+pub(in super::super) fn kind(statement: &Statement) -> String {
+    let words = statement.words.iter().take(3).take_while(|word| KINDS.contains(&word.as_str()));
+    let words: Vec<_> = words.map(String::as_str).collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(" ")) }
+}
+
+/// A server that takes one statement in a text has answered several times to one that has one answer.
+pub(super) fn several_answers(statement: &Statement, answers: u32) -> Option<Failure> {
+    if answers < 2 || runs_program(statement) {
+        return None;
+    }
+    let message = format!("the server answered {answers} times to one statement: what it ran is not known");
+    Some(Failure { is_unanswered: true, ..Failure::new(Class::Other, message) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::databasemigration::assignment::Engine;
+    use crate::kinds::databasemigration::runner::statements::split;
+
+    fn refused(number: u16, message: &str) -> Failure {
+        Failure { number: Some(number), ..Failure::new(Class::Other, message) }
+    }
+
+    #[test]
+    fn an_error_about_what_is_called_says_that_nothing_ran() {
+        let none = refused(1305, "PROCEDURE shop.nope does not exist");
+        for text in ["CALL nope()", "CALL shop.nope(1)", "call `Nope`", "CALL `shop` . `nope` (1)"] {
+            assert!(is_about_what_is_called(text, &none), "{text}");
+        }
+        assert!(!is_about_what_is_called("CALL other()", &none), "of the body");
+        let arguments =
+            refused(1318, "Incorrect number of arguments for PROCEDURE shop.nope; expected 1, got 0");
+        assert!(is_about_what_is_called("CALL nope()", &arguments));
+        let denied = refused(1370, "execute command denied to user 'a'@'b' for routine 'shop.nope'");
+        assert!(is_about_what_is_called("CALL nope()", &denied));
+        assert!(!is_about_what_is_called("CALL nope()", &refused(1205, "shop.nope ")));
+    }
+
+    #[test]
+    fn a_failure_has_the_line_of_the_script_and_the_kind() {
+        let text = "SELECT 1;\n\nCREATE TABLE secret (\n a int,\n b oops)";
+        let statements = split(Engine::MariaDB, text).unwrap();
+        let message = |said: &str| placed(Failure::new(Class::Other, said), &statements[1]).message;
+        assert_eq!(message("syntax error in line 3"), "syntax error in line 5 (CREATE TABLE)");
+        assert_eq!(
+            message("Table 'a.b' doesn't exist"),
+            "Table 'a.b' doesn't exist in line 3 (CREATE TABLE)"
+        );
+    }
+
+    #[test]
+    fn several_answers_are_those_of_a_program_or_a_fault() {
+        let answers = |text: &str| several_answers(&split(Engine::MariaDB, text).unwrap()[0], 2);
+        for text in [
+            "CALL p()",
+            "EXECUTE st",
+            "BEGIN NOT ATOMIC SELECT 1; SELECT 2; END",
+            "l: LOOP SELECT 1; END LOOP",
+        ] {
+            assert_eq!(answers(text), None, "{text}");
+        }
+        for text in ["SELECT 1", "INSERT INTO begin VALUES (1)", "CREATE TABLE a (begin int)"] {
+            assert!(answers(text).unwrap().is_unanswered, "{text}");
+        }
+    }
+}
