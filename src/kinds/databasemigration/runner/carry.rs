@@ -129,9 +129,9 @@ impl Carrier<'_> {
             if !goes_on {
                 self.begin_session(task).await?;
             }
-            if self.is_mysql() && task.way() == Way::Transaction {
-                // No transaction takes back what such a table has got.
-                task.is_apart = self.changes_plain_tables(&task.text.all).await;
+            if self.is_mysql() && !task.is_apart {
+                let is_apart = self.has_to_be_apart(task).await;
+                task.is_apart = is_apart.map_err(|failure| failure.of(task.id()))?;
             }
             let tried = match task.way() {
                 Way::Transaction => self.in_transaction(task, begun).await,

@@ -216,7 +216,12 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
             Err(Stop::Blocked(Box::new(edited_text(&loaded.up, row))))
         }
         State::Reverted => Ok(Standing::Pending(1)),
-        State::Failed => Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?)),
+        State::Failed => {
+            if assignment.resolve.as_ref().is_some_and(|resolve| resolve.id == *id) {
+                work.warnings.push(unused(row));
+            }
+            Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?))
+        }
         State::Running if row.kind == DOWN => taken_back(assignment, loaded, row, work),
         State::Running => match answer(assignment, row) {
             Some(Resolution::Applied) => {
@@ -242,6 +247,15 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
             None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
         },
     }
+}
+
+/// An answer about a script that is not in doubt.
+fn unused(row: &Row) -> String {
+    format!(
+        "the answer about script {} counts for nothing: the script is not in doubt, its statement {} was refused; if that \
+         statement has taken effect, take it out of the script",
+        row.id, row.statement
+    )
 }
 
 /// A user's decision about the script of a row. Not where this run has left it so, or a later one of the same object:

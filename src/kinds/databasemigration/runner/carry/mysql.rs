@@ -5,13 +5,16 @@
 //! transaction takes back. A statement that is tried again finds the session that it had.
 //! Assumes: the user of the run sees the tables that its scripts change.
 
+use std::collections::BTreeSet;
+
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::super::failure::mysql::did_nothing;
 use super::super::statements::Statement;
 use super::super::statements::mysql::read::runs_program;
+use super::super::statements::mysql::rules;
 use super::{
-    Carrier, Class, End, Entry, Failure, State, Task, Text, count, fail_point, in_doubt, milliseconds,
+    Carrier, Class, End, Entry, Failure, State, Task, Text, Way, count, fail_point, in_doubt, milliseconds,
 };
 use crate::api::checksum::hexadecimal;
 
@@ -70,6 +73,19 @@ impl Carrier<'_> {
             );
             Err(Failure::new(Class::Other, message).at(number))
         })
+    }
+
+    /// Whether the text has to run statement by statement, though it only changes rows: no transaction takes back what it
+    /// does.
+    pub(super) async fn has_to_be_apart(&mut self, task: Task<'_>) -> Result<bool, Failure> {
+        if task.way() != Way::Transaction || !self.changes_plain_tables(&task.text.all).await {
+            return Ok(false);
+        }
+        let statements = task.text.statements.as_deref().unwrap_or_default();
+        match rules::refused_apart(&task.text.all, statements) {
+            Some(why) => Err(Failure::new(Class::Configuration, format!("the script {why}"))),
+            None => Ok(true),
+        }
     }
 
     /// Runs what is left of a text. `goes_on`: in the session in which the statement before was done.
@@ -154,8 +170,9 @@ impl Carrier<'_> {
     }
 
     /// Whether a text names a table whose changes no transaction takes back. Where that is not known, it does.
-    pub(super) async fn changes_plain_tables(&mut self, text: &str) -> bool {
-        let sql = "SELECT LOWER(table_name) FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
+    async fn changes_plain_tables(&mut self, text: &str) -> bool {
+        let sql = "SELECT LOWER(table_name), IF(table_schema = DATABASE(), NULL, LOWER(table_schema)) \
+                   FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
                    AND table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
                    AND engine NOT IN (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')";
         let Ok(tables) = self.connection.rows(sql, &[]).await else { return true };
@@ -164,10 +181,11 @@ impl Carrier<'_> {
         }
         let text = text.to_lowercase();
         let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '_' | '$');
-        let words: std::collections::BTreeSet<_> = text.split(|one: char| !is_inner(one)).collect();
-        let is_named =
+        let words: BTreeSet<_> = text.split(|one: char| !is_inner(one)).collect();
+        let has =
             |name: &str| if name.chars().all(is_inner) { words.contains(name) } else { text.contains(name) };
-        tables.iter().flatten().flatten().any(|name| is_named(name))
+        // The table, and its database where that is another one.
+        tables.iter().any(|row| row.iter().flatten().all(|name| has(name)))
     }
 
     /// A transaction was rolled back, and left rows of tables that take nothing back: all of the script is in doubt.

@@ -280,3 +280,13 @@ fn what_has_run_of_a_script_may_not_be_edited() {
     failed.done = Some(checksum(b"the one before it too"));
     assert_eq!(reason(&of(&json!({}), &[failed])), (BlockedReason::ChecksumMismatch, "1"));
 }
+
+#[test]
+fn an_answer_about_a_script_that_is_not_in_doubt_is_reported() {
+    let rows = [row("1", State::Applied, 2), row("2", State::Failed, 2)];
+    let Decision::Work(work) = of(&json!({ "resolve": { "id": "2", "as": "applied" } }), &rows) else {
+        panic!()
+    };
+    assert!(work.warnings.iter().any(|warning| warning.contains("statement 2 was refused")), "{work:?}");
+    assert_eq!(work.pending[0], Pending { index: 1, from: 2, is_half_taken_back: false });
+}
