@@ -11,7 +11,7 @@ const LONGEST: usize = 0x00ff_ffff;
 
 /// The capabilities that are asked for.
 pub mod capability {
-    /// The password is not of before 4.1.
+    /// A password in the form of 4.1 and later.
     pub const LONG_PASSWORD: u32 = 1;
     /// Flags of columns take two bytes.
     pub const LONG_FLAG: u32 = 4;
