@@ -81,7 +81,7 @@ impl Carrier<'_> {
         if task.way() != Way::Transaction || !self.changes_plain_tables(&task.text.all).await {
             return Ok(false);
         }
-        let statements = task.text.statements.as_deref().unwrap_or_default();
+        let statements = &task.text.statements;
         match rules::refused_apart(&task.text.all, statements) {
             Some(why) => Err(Failure::new(Class::Configuration, format!("the script {why}"))),
             None => Ok(true),
