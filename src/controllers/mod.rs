@@ -30,6 +30,7 @@ pub mod failures;
 pub mod finalizer;
 pub mod manifest;
 pub mod metrics;
+pub mod object_events;
 pub mod object_metrics;
 pub mod outcome;
 pub mod paced;

@@ -4,6 +4,10 @@
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
 //! again, which makes it wait. What was replaced and defragmented is in the status.
 
+mod starts;
+
+pub use starts::Starts;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,13 +17,15 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, PodPhase,
-    Refusals, Uid, Version,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, OwnPrint,
+    PodPhase, Refusals, Uid, Version,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
 use super::observe::services;
 use super::root_password::Proven;
+use crate::controllers::action::{Executed, Failure};
+use crate::controllers::outcome::Class;
 
 /// How long all members have to be as they are before something is changed.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -61,6 +67,12 @@ pub struct ReconcileState {
     quorum_lost: Option<Instant>,
     /// Since when pods have been seen that are not ready. The clock of the kubelet may be another one.
     unready: BTreeMap<Uid, Instant>,
+    /// Since when pods have not come to run, and how many of them.
+    pub starts: Starts,
+    /// The hashes with which members have ended, by the container.
+    pub own_prints: BTreeMap<String, OwnPrint>,
+    /// The action that failed last, for no reason that is known to last.
+    failed: Option<&'static str>,
     /// How many entries of the log each learner lacked.
     distances: BTreeMap<MemberId, u64>,
     /// Snapshots that each member had saved when the last one before 3.6 was gone.
@@ -137,9 +149,11 @@ impl ReconcileState {
             (self.health, self.quorum_lost) = (None, None);
             self.unready.clear();
             self.distances.clear();
+            self.starts.forget_times();
         }
         self.looked = Some(now);
         self.time_starts(seen, now);
+        self.starts.look(seen, now);
         self.measure_learners(seen);
 
         let operation = seen.record.operation;
@@ -189,6 +203,17 @@ impl ReconcileState {
             unready.insert(pod.handle.uid.clone(), since);
         }
         self.unready = unready;
+    }
+
+    /// Whether an action counts as refused: for good, or it has failed twice in a row without an answer that says so, as
+    /// where a webhook of the API server is down.
+    pub fn is_refused(&mut self, action: &Action, done: Result<&Executed, &Failure>) -> bool {
+        let is_transient = matches!(done, Err(Failure::Api(error)) if error.class() == Class::Transient);
+        let before = std::mem::replace(&mut self.failed, is_transient.then(|| action.name()));
+        let mut remembered = self.refusals;
+        action.remember(&mut remembered, true);
+        let lasts = before == Some(action.name()) || remembered == self.refusals;
+        done.is_err_and(Failure::is_permanent) || is_transient && lasts
     }
 
     /// Writes into statuses whether the member has saved a snapshot since the last member before 3.6 was gone. A process

@@ -62,6 +62,10 @@ pub const TESTS: &[Test] = &[
     ),
     ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     (
+        "etcd_replaces_a_member_that_does_not_start_over_its_data",
+        corrupt::etcd_replaces_a_member_that_does_not_start_over_its_data,
+    ),
+    (
         "etcd_that_is_paused_is_reached_by_its_service",
         unattended::etcd_that_is_paused_is_reached_by_its_service,
     ),

@@ -91,6 +91,23 @@ pub struct Pod {
     pub startup_age: Age,
     /// The role in its label, by which Service and PodDisruptionBudget select.
     pub role: Option<Role>,
+    /// The hash of its data that etcd gave when it ended in this pod because they differ from another member's. None once
+    /// it has come up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_print: Option<OwnPrint>,
+}
+
+/// The hash that a member has made of its own data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OwnPrint {
+    /// Whose data they are.
+    pub member: MemberId,
+    /// The revision up to which they were hashed.
+    pub revision: u64,
+    /// The revision up to which older ones were dropped; -1: none was.
+    pub compact_revision: i64,
+    /// Their hash.
+    pub hash: u32,
 }
 
 /// How far a pod has come.

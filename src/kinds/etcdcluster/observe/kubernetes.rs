@@ -86,6 +86,7 @@ pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>) -> Pod {
         is_deleting: metadata.deletion_timestamp.is_some(),
         startup_age: age(!is_ready(pod)),
         role: role(pod),
+        own_print: None,
     }
 }
 

@@ -9,9 +9,11 @@ mod altered;
 pub mod backups;
 pub mod certificates;
 pub mod etcd;
+mod hindrances;
 mod jobs;
 pub mod kubernetes;
 mod metrics;
+mod own_prints;
 pub mod phase;
 pub mod services;
 
@@ -38,8 +40,8 @@ use self::etcd::EtcdResponses;
 use super::member_clients::{ClientTls, MemberClients};
 use super::names::{self, FINALIZER};
 use super::observation::{
-    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, MemberId, Observation,
-    Ordinal, PodPhase, Purpose, Volume,
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Hindered, MemberId,
+    Observation, Ordinal, PodPhase, Purpose, Volume,
 };
 use super::resources::{record, services as wanted};
 use super::spec::Spec;
@@ -67,11 +69,14 @@ pub struct Snapshot {
     pub certificates: CertificateStatus,
     /// The results of backups.
     pub backups: Backups,
+    /// Why pods do not come to serve, in the words of Kubernetes.
+    pub hindrances: BTreeMap<Ordinal, String>,
     /// The members.
     pub reach: MemberClients,
 }
 
 /// Reads everything.
+#[expect(clippy::too_many_lines, reason = "one field of what is read a line")]
 pub async fn look(
     operator: &Operator,
     (cluster, spec): (&EtcdCluster, &Spec),
@@ -102,9 +107,9 @@ pub async fn look(
     let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());
-    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set));
-    let asked = etcd::ask(&reach, spec);
-    let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
+    let told = own_prints::read(&reader, (&pods, &set), state).await;
+    let volumes = reader.volumes(&places, &desired, &config, &told);
+    let (volumes, said) = futures::join!(volumes, etcd::ask(&reach, spec));
     let password = root_password::look(offer, (&said, &reach, record.cluster_id), &mut state.password).await;
     let mut observation = Observation {
         keyspace: keyspace(&said, &reach, state).await,
@@ -132,6 +137,7 @@ pub async fn look(
         audit: Fact::Unknown,
         backup_schedule: Fact::Unknown,
         backup: backups.awaited,
+        hindered: Hindered::default(),
         has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
         refused: refused.or_else(|| reader.refused.get().cloned()),
         refusals: state.refusals,
@@ -139,7 +145,8 @@ pub async fn look(
     };
     recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
     observation.backup_schedule = backups.schedule(operator, (cluster, spec), &observation, state);
-    Snapshot { desired, observation, certificates, backups: backups.told, reach }
+    let hindrances = hindrances::look(&reader, &pods, state, &mut observation, clock::instant()).await;
+    Snapshot { desired, observation, certificates, backups: backups.told, hindrances, reach }
 }
 
 /// Writes into what was read what only earlier reconciliations tell.
@@ -155,7 +162,8 @@ fn recall(
     state.audit.begin(record::says_corrupt(&status) && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
     if let Fact::Known(alarms) = &observation.alarms {
         let corrupt = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::Corrupt);
-        state.audit.suspect(corrupt.map(|alarm| alarm.member).collect());
+        let own = observation.own_prints().map(|(_, print)| print.member);
+        state.audit.suspect(corrupt.map(|alarm| alarm.member).chain(own).collect());
     }
     state.look(observation, clock::instant());
     state.count_snapshots(observation, snapshots);
