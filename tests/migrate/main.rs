@@ -14,6 +14,7 @@
 mod ancestors;
 mod bed;
 mod concurrent;
+mod corpus;
 mod crashes;
 mod dumps;
 mod fenced;
@@ -44,7 +45,8 @@ use kit::harness::{Harness, Test};
 
 /// Side by side, however few cores there are: runs mostly wait for locks.
 const THREADS: usize = 6;
-/// For a test: several waits in a row may last as long as any, so that the last one says what it lacked.
+/// For a test: several waits in a row may last as long as any, so that the last one says what it lacked. A test of the
+/// corpus, which goes through all of it at night, has four times that.
 const LIMIT: Duration = Duration::from_mins(12);
 
 /// A test and its name.
@@ -155,6 +157,7 @@ fn all() -> Vec<Named> {
         &objects()[..],
         &ancestors,
         &concurrent,
+        &on_corpus(),
         &crashes,
         &fenced,
         &folders(),
@@ -190,6 +193,29 @@ fn folders() -> Vec<Named> {
         a_file_that_is_not_there_is_no_empty_database,
     ]
     .to_vec()
+}
+
+/// The corpus of scripts, on each engine.
+fn on_corpus() -> Vec<Named> {
+    macro_rules! tests {
+        ($($test:ident),* $(,)?) => {
+            [$(
+                (concat!("corpus::postgres::", stringify!($test)), Run::Servers(corpus::on_postgres::$test)),
+                (concat!("corpus::sqlite::", stringify!($test)), Run::Servers(corpus::on_sqlite::$test)),
+                (concat!("corpus::mariadb::", stringify!($test)), Run::MariaDb(corpus::on_server::$test)),
+                (concat!("corpus::mysql::", stringify!($test)), Run::MySql(corpus::on_server::$test)),
+            )*]
+        };
+    }
+    let tests = tests![
+        all_are_equal,
+        failures_are_mended,
+        deaths_are_survived,
+        dumps_run_again,
+        is_refused_by_name,
+        a_folder_of_hundreds,
+    ];
+    tests.into_iter().map(|(name, run)| (name.to_owned(), run)).collect()
 }
 
 /// As objects of a control plane.
@@ -356,7 +382,8 @@ fn main() -> ExitCode {
     };
     let tests = tests.into_iter().map(|(name, run)| {
         let ground = Arc::clone(&ground);
-        Test::new(name, LIMIT, move || run.on(&ground)).long(run.is_long())
+        let limit = if name.starts_with("corpus::") { LIMIT * 4 } else { LIMIT };
+        Test::new(name, limit, move || run.on(&ground)).long(run.is_long())
     });
     harness.run(tests.collect(), THREADS);
     drop(ground);
