@@ -347,7 +347,7 @@ pub fn what_needs_no_transaction_is_known_before_anything_runs(_: &Servers) {
     for (number, (text, said)) in [
         ("SELECT 1;\nVACUUM", "VACUUM in line 2"),
         ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode = WAL in line 1"),
-        ("INSERT INTO a VALUES ("\u{feff}COMMIT;\nSELECT * FROM absent", "COMMIT in line 1"),
+        ("\u{feff}COMMIT;\nSELECT * FROM absent", "COMMIT in line 1"),
         ("SELECT '1", "cannot be split"),
     ]
     .iter()
