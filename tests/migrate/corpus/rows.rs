@@ -13,7 +13,8 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("MySQL", "my/data.sql: what counts changed rows", NO_ROW_COUNT),
 ];
 
-const NO_ROW_COUNT: &str = "ROW_COUNT() is refused where a row of the history is written before each statement";
+const NO_ROW_COUNT: &str =
+    "ROW_COUNT() is refused where a row of the history is written before each statement";
 
 /// Texts that gatehouse refuses, and words of what it reports.
 pub fn refused(engine: Engine<'_>) -> Vec<(&'static str, &'static [&'static str])> {
