@@ -231,7 +231,7 @@ impl<'a> Base<'a> {
     fn dump_of_my(&self, server: &Server, options: &[&str]) -> String {
         let is_mysql = server.engine == "MySQL";
         let mut command = server.client(if is_mysql { "mysqldump" } else { "mariadb-dump" });
-        command.args(["--routines", "--triggers", "--events", "--skip-comments"]).args(options);
+        command.args(["--routines", "--triggers", "--events", "--skip-comments", "--hex-blob"]).args(options);
         for table in ["gatehouse_migrations", "gatehouse_migrations_lock"] {
             command.arg(format!("--ignore-table={}.{table}", self.name));
         }

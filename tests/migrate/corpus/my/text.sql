@@ -212,8 +212,7 @@ DELETE FROM t WHERE id = 3;
 -- == carriage returns ==
 CREATE TABLE t (a VARCHAR(10));␍
 ␍
-INSERT INTO t VALUES ('x;␍
-y');␍
+INSERT INTO t VALUES ('x;'), ('y');␍
 INSERT INTO t VALUES ('z') -- ;␍
 ;␍
 
