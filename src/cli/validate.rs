@@ -1,8 +1,8 @@
 //! `gatehouse validate`: the gate's validation, without a cluster.
 //!
 //! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
-//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure and
-//! meaning are validated, all errors at once, in the paths of the version that is written there.
+//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then metadata,
+//! structure and meaning are validated, all errors at once, in the paths of the version that is written there.
 //! Assumes: an empty cluster. What depends on other objects, or on a stored one, only the gate can say.
 
 use std::process::ExitCode;
@@ -18,14 +18,16 @@ use super::input::{self, Document, Files, Input, Subject};
 use super::output;
 use crate::api::ancestors::Note;
 use crate::api::field::{FieldError, Path, Reason};
+use crate::api::name::typos;
 use crate::api::validation::{self, BY_APPLY, Change, LAST_APPLIED, Written};
-use crate::api::{Kind, Version, default};
+use crate::api::{Kind, Version, default, metadata};
 use crate::runtime::clock;
 
 /// The options of `gatehouse validate`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Objects of other kinds are skipped. Manifests of the ancestors are judged as what convert makes of them.\n\n\
+    after_help = "Objects of other kinds are skipped. An object of one of our kinds that names another group is refused, unless it is \
+                  of another operator that is known. Manifests of the ancestors are judged as what convert makes of them.\n\n\
                   Exit codes: 0 all objects are accepted, 1 one is refused, 2 the command line is wrong or something could \
                   not be read."
 )]
@@ -271,6 +273,7 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     let written = object.to_string();
     let unknown = unknown_fields(kind, version, &object).into_iter();
     let mut faults: Vec<_> = unknown.map(|path| unknown_field(kind, version, &object, &path)).collect();
+    faults.extend(metadata::unknown_fields(&object).into_iter().map(unknown_metadata));
     for fault in &faults {
         remove(&mut object, &fault.path);
     }
@@ -280,12 +283,9 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = validation::validate(kind, &Change { new, old: None, author: version, now });
-    faults.extend(verdict.errors.into_iter().map(quoting));
-    if let Some(unnamed) = unnamed(&object)
-        && !faults.iter().any(|fault| fault.path == unnamed.path)
-    {
-        faults.push(unnamed);
-    }
+    let of_metadata = metadata::faults(&object).into_iter();
+    let is_new = |fault: &FieldError| !verdict.errors.iter().any(|known| known.path == fault.path);
+    faults.extend(of_metadata.filter(is_new).chain(verdict.errors.iter().cloned()).map(quoting));
     let mut warnings: Vec<Note> = Vec::new();
     if faults.is_empty() && !takes_copy(kind, &written, &new, now) {
         let text =
@@ -319,13 +319,19 @@ fn takes_copy(kind: &dyn Kind, written: &str, new: &Written, now: Timestamp) -> 
 /// Bytes of all annotations of an object, as the API server has it.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// The API server wants a name, or the beginning of one.
-fn unnamed(object: &Value) -> Option<FieldError> {
-    let named = ["/metadata/name", "/metadata/generateName"].iter().any(|pointer| {
-        object.pointer(pointer).is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()))
-    });
-    (!named).then(|| FieldError::required(Path::metadata().at("name"), "name or generateName is required"))
+/// Metadata are the same in every version.
+fn unknown_metadata(path: Path) -> FieldError {
+    let name =
+        path.segments().last().map(|step| Path::from(vec![step.clone()]).to_string()).unwrap_or_default();
+    let near = metadata::names()
+        .filter(|known| typos(known, &name) <= MOST_TYPOS)
+        .min_by_key(|known| typos(known, &name));
+    let hint = near.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    FieldError::forbidden(path, format!("unknown field of metadata{hint}"))
 }
+
+/// Typos that a field may have and still be taken for another one.
+const MOST_TYPOS: usize = 2;
 
 fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> FieldError {
     // Below a field that it does not know either, it knows nothing.

@@ -31,6 +31,7 @@ mod front;
 mod installed;
 mod leader;
 mod lifecycle;
+mod offline;
 mod policies;
 mod put_back;
 mod site;
@@ -112,6 +113,7 @@ const MODULES: &[Module] = &[
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
     beside("policies", policies::TESTS, EVERY),
     beside("put_back", put_back::TESTS, NEWEST),
+    beside("offline", offline::TESTS, EVERY),
     beside("storage", storage::EVERYWHERE, OWN),
     beside("storage", storage::ONCE, CLOCKS),
     beside("storage", storage::OLDEST, &[Ground::Oldest]),

@@ -29,21 +29,17 @@ pub(super) fn advise(
     };
     let mut told = Vec::new();
     let mut budget = Budget::of_object();
-    for script in spec.scripts.iter().filter(|script| known(&script.id) != Some(*script)) {
+    let scripts = spec.scripts.iter().enumerate();
+    for (at, script) in scripts.filter(|(_, script)| known(&script.id) != Some(*script)) {
         for (field, source) in sources(script) {
-            let id = &script.id;
+            let warning = |said: &str| format!("spec.scripts[{at}].{field}: {said} (script {})", script.id);
             let Some(text) = &source.inline else { continue };
             if !budget.takes(text) {
-                told.push(format!(
-                    "script {id}: {field} is too long to be looked at here; the run reads all of it"
-                ));
+                told.push(warning("too long to be looked at here; the run reads all of it"));
                 continue;
             }
-            told.extend(
-                of_text(spec.database.engine, text, &mut budget)
-                    .into_iter()
-                    .map(|said| format!("script {id}: {field} {said}")),
-            );
+            let said = of_text(spec.database.engine, text, &mut budget);
+            told.extend(said.iter().map(|said| warning(said)));
         }
     }
     let more = told.len().saturating_sub(MOST_TOLD);
@@ -51,7 +47,7 @@ pub(super) fn advise(
         validation.warn(text);
     }
     if more > 0 {
-        validation.warn(format!("scripts: {more} more warnings are not told"));
+        validation.warn(format!("spec.scripts: {more} more warnings are not shown"));
     }
 }
 
@@ -127,8 +123,7 @@ fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, val
         }
     }
     for field in leaves(&legacy) {
-        // As the author of v1alpha1 knows it.
-        validation.warn(format!("spec.{field}: is kept, and not acted on"));
+        validation.warn(format!("spec.legacy.{field}: is kept, and not acted on"));
     }
 }
 

@@ -320,8 +320,8 @@ fn what_is_risky_is_reported_once() {
     assert_eq!(
         told,
         [
-            "spec.migration.parallel: is kept, and not acted on",
-            "spec.migration.strategy: is kept, and not acted on"
+            "spec.legacy.migration.parallel: is kept, and not acted on",
+            "spec.legacy.migration.strategy: is kept, and not acted on"
         ]
     );
 }
