@@ -1,7 +1,5 @@
 //! `gatehouse validate` and an API server, which is asked as kubectl does, have the same verdict.
 
-use std::fmt::Write as _;
-
 use gatehouse::kinds::KINDS;
 use kit::bed::Bed;
 use kit::call::Call;

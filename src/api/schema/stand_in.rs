@@ -139,14 +139,17 @@ impl Replacing {
             }
             Shape::Boolean => (!is_first).into(),
             Shape::Integer | Shape::Number | Shape::IntOrString => integer(schema, is_first).into(),
-            Shape::String => self.text(refused).into(),
+            Shape::String => self.text(schema, refused).into(),
         }
     }
 
-    /// A number or a boolean that was meant as a text is that text.
-    fn text(&mut self, refused: &Value) -> String {
+    /// A number or a boolean that was meant as a text is that text, if the pattern of the schema allows the text.
+    fn text(&mut self, schema: &Schema, refused: &Value) -> String {
         if refused.is_number() || refused.is_boolean() {
-            return refused.to_string();
+            let text = refused.to_string();
+            if schema.pattern.as_ref().is_none_or(|pattern| pattern.matches(&text)) {
+                return text;
+            }
         }
         self.names += 1;
         // One sorts before all dates and names, and one after them.

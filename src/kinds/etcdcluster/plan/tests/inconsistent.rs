@@ -5,7 +5,7 @@ use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    Age, Audit, Cause, Certificates, Fact, MemberId, Observation, Ordinal, OwnPrint, PodPhase,
+    Age, Audit, Cause, Certificates, Fact, MemberId, Observation, Ordinal, OwnPrint, PodPhase, Role,
 };
 use crate::kinds::etcdcluster::plan::BlockedReason;
 
@@ -98,6 +98,7 @@ fn it_comes_before_an_upgrade_that_is_under_way_and_a_learner_goes_at_once() {
         .iter_mut()
         .filter(|member| member.ordinal == Some(Ordinal(2)))
         .for_each(|member| member.is_learner = true);
+    pod(&mut seen, 2).role = Some(Role::Learner);
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::MemberRemove { .. }]), "{:?}", plan.actions);
 }
