@@ -18,6 +18,7 @@
 mod absorb;
 mod conditions;
 mod decide;
+mod ending;
 mod events;
 #[cfg(test)]
 pub(in crate::kinds) mod tests;

@@ -256,6 +256,9 @@ pub struct InDoubt {
     pub id: String,
     /// The statement that it stood at, from 1 on.
     pub statement: u32,
+    /// The run that has left it so: another doubt about the same script is of another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// A server.

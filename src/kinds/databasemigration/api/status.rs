@@ -49,6 +49,8 @@ reasons! {
     NotRequired,
     /// Another migration has to be ready first.
     RequirementNotReady,
+    /// Migrations require each other in a ring.
+    RequirementCycle,
     /// An older migration applies scripts to the same series.
     OtherMigration,
     /// A ConfigMap with a script, or its key, is not there.

@@ -316,7 +316,7 @@ pub struct Runner {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
 
-    /// Longest time that a run may take, such as 30m; then it is ended, and what is open is rolled back. 1m to 168h.
+    /// Longest time that a run may take, such as 30m; then it is ended. 1m to 168h.
     /// Defaults to 30m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]

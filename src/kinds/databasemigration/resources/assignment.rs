@@ -22,6 +22,9 @@ pub const ASSIGNMENT: &str = "assignment.json";
 /// Bytes of a key.
 pub const KEY_LENGTH: usize = 16;
 
+/// The most bytes of what makes a resolution another value.
+const LONGEST_MARK: usize = 64;
+
 /// The text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Text {
@@ -204,6 +207,20 @@ pub fn is_same_work(one: &str, other: &str) -> bool {
     work(one) == work(other)
 }
 
+/// Whether a person asks by the key `wanted` for a run that the key `before` did not ask for. An annotation that was
+/// removed asks for nothing.
+#[must_use]
+pub fn asks_again(before: &str, wanted: &str) -> bool {
+    let asked = |key: &str| key.split_once('.').map(|(_, asked)| asked.to_owned());
+    asked(wanted).is_some_and(|wanted| asked(before) != Some(wanted))
+}
+
+/// Whether a run with the key `before` was to do all that the key `wanted` asks for.
+#[must_use]
+pub fn covers(before: &str, wanted: &str) -> bool {
+    is_same_work(before, wanted) && !asks_again(before, wanted)
+}
+
 /// The assignment of a run.
 #[must_use]
 pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
@@ -268,10 +285,14 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
     }
 }
 
-/// The resolution that an annotation says: `ID=applied` or `ID=retry`.
+/// The resolution that an annotation says: `ID=applied` or `ID=retry`, and behind an `@` what makes it another value.
 #[must_use]
 pub fn resolution(annotation: &str) -> Option<Resolve> {
-    let (id, word) = annotation.rsplit_once('=')?;
+    let (id, word) = annotation.split_once('=')?;
+    let (word, mark) = word.split_once('@').unwrap_or((word, ""));
+    if mark.len() > LONGEST_MARK {
+        return None;
+    }
     let resolution = match word {
         "applied" => Resolution::Applied,
         "retry" => Resolution::Retry,

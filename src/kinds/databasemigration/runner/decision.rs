@@ -244,7 +244,7 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
             }
             Some(Resolution::Retry) => Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?)),
             None if loaded.script.idempotent => Ok(Standing::Pending(1)),
-            None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+            None => Err(Stop::InDoubt(left_in_doubt(row))),
         },
     }
 }
@@ -268,6 +268,12 @@ pub fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     };
     let is_since = number(&row.run).zip(number(&assignment.run.uid)).is_some_and(|(left, own)| left >= own);
     (!is_since).then_some(resolve.resolution)
+}
+
+/// The doubt that a row is.
+#[must_use]
+pub fn left_in_doubt(row: &Row) -> InDoubt {
+    InDoubt { id: row.id.clone(), statement: row.statement, run: Some(row.run.clone()) }
 }
 
 /// Whether some of the script has run, or may have, and some has not: what it rests on is not taken back beneath it. What
@@ -298,7 +304,7 @@ fn taken_back(
     let next = match answer(assignment, row) {
         Some(Resolution::Applied) => row.statement.saturating_add(1),
         Some(Resolution::Retry) => row.statement,
-        None => return Err(Stop::InDoubt(InDoubt { id, statement: row.statement })),
+        None => return Err(Stop::InDoubt(left_in_doubt(row))),
     };
     if next == 1 {
         work.settled = Some(Settled { id, state: State::Applied, statement: 1, done: None });

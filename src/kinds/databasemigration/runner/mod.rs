@@ -92,7 +92,9 @@ pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Pro
             result.outcome = Outcome::InDoubt;
             result.current_id = Some(in_doubt.id.clone());
             result.statement = Some(in_doubt.statement);
-            result.in_doubt = Some(in_doubt);
+            // A doubt that no earlier run has left is of this run.
+            let run = in_doubt.run.or_else(|| Some(result.run.clone()));
+            result.in_doubt = Some(InDoubt { run, ..in_doubt });
         }
     }
     fail_point::reached("migrate.report.before");
@@ -201,7 +203,7 @@ impl Course<'_> {
         let running = rows.iter().find(|row| row.state == State::Running);
         match running {
             Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
-                Err(End::InDoubt(InDoubt { id: row.id.clone(), statement: row.statement }, None))
+                Err(End::InDoubt(decision::left_in_doubt(row), None))
             }
             _ => Ok(Outcome::Read),
         }

@@ -6,9 +6,11 @@
 //! it back, and it may rest on those before it.
 
 use super::super::assignment::{OnFailure, ScriptKind};
-use super::super::result::{Class, InDoubt, Outcome};
+use super::super::result::{Class, Outcome};
 use super::carry::Task;
-use super::decision::{DOWN, answer, begin_down, finds_its_session, is_half_applied, without_down};
+use super::decision::{
+    DOWN, answer, begin_down, finds_its_session, is_half_applied, left_in_doubt, without_down,
+};
 use super::history::{Row, State};
 use super::lock::Patience;
 use super::scripts::{Loaded, Text, not_runnable};
@@ -70,8 +72,7 @@ impl Course<'_> {
         let next = |row: &Row| work.pending.iter().find(|one| self.scripts[one.index].script.id == row.id);
         let Some((row, next)) = running.and_then(|row| Some((row, next(row)?))) else { return Ok(()) };
         if answer(&self.request.assignment, row).is_none() {
-            let in_doubt = InDoubt { id: row.id.clone(), statement: row.statement };
-            return Err(End::InDoubt(in_doubt, None));
+            return Err(End::InDoubt(left_in_doubt(row), None));
         }
         let done = self.scripts[next.index].up.done_before(next.from);
         let failed = entry(row, &row.kind, State::Failed, &row.checksum);

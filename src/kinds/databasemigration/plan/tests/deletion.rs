@@ -135,9 +135,11 @@ fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
         cluster.observed.sources.insert("sql".to_owned(), texts.into());
         cluster.settle();
         cluster.end(ending);
-        cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
-        cluster.later(1.minutes());
-        cluster.settle();
+        if cluster.last_purpose() == Purpose::Apply {
+            cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+            cluster.later(1.minutes());
+            cluster.settle();
+        }
         // The next one does not come to the database, and so does not know either.
         let plan = cluster.end_as(|result| {
             failure(Class::Authentication)(result);
@@ -177,7 +179,8 @@ fn a_doubt_is_taken_back_whatever_became_of_the_runs_after_it() {
     cluster.end_as(|result| {
         failure(Class::Connection)(result);
         result.outcome = result::Outcome::InDoubt;
-        result.in_doubt = Some(result::InDoubt { id: "1".to_owned(), statement: 1 });
+        result.in_doubt =
+            Some(result::InDoubt { id: "1".to_owned(), statement: 1, run: Some("r".to_owned()) });
     });
     cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "1=applied"}}}));
     cluster.settle();

@@ -26,6 +26,8 @@ type Planner = fn(&Spec, &Observed) -> Plan;
 struct Row {
     id: String,
     sum: String,
+    /// The run that has written it.
+    run: String,
     /// A run was killed in the middle of it.
     is_in_doubt: bool,
 }
@@ -94,7 +96,7 @@ impl Walk {
     }
 
     fn require(&mut self, is_ready: bool) {
-        let base = Required { is_ready, applies: true, ids: Vec::new() };
+        let base = Required { is_ready, applies: true, is_waiting: false, ids: Vec::new() };
         self.cluster.observed.required.insert("base".to_owned(), base);
     }
 

@@ -186,7 +186,7 @@ fn what_cannot_run_is_refused_where_it_is_to_run() {
 #[test]
 fn a_script_whose_end_is_not_known_waits_for_a_word() {
     let running = [row("1", State::Running, 2)];
-    let in_doubt = InDoubt { id: "1".to_owned(), statement: 2 };
+    let in_doubt = left_in_doubt(&running[0]);
     assert_eq!(of(&json!({}), &running), Decision::InDoubt(in_doubt));
     let retry = json!({ "resolve": { "id": "1", "as": "retry" } });
     assert_eq!(pending(&of(&retry, &running))[0], (0, 2), "it goes on with the statement in doubt");
