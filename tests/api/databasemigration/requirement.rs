@@ -62,7 +62,8 @@ pub fn a_ring_of_requirements_is_said(bed: &Bed) {
         ("blue", "blue requires red requires green requires blue"),
     ] {
         let blocked = until_ready(&namespace, name, "False", "RequirementCycle");
-        let message = condition(&blocked, "Ready")["message"].as_str().unwrap();
+        let ready = condition(&blocked, "Ready");
+        let message = ready["message"].as_str().unwrap();
         assert!(message.contains(ring), "{message}");
         assert_eq!(condition(&blocked, "Stalled")["status"], "True", "{blocked}");
     }
