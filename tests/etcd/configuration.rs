@@ -152,9 +152,17 @@ impl Seed {
 
     /// Waits until it has ended with an error, as it has to by what it was given.
     pub async fn fails(&mut self, given: impl std::fmt::Debug) {
+        let url = format!("{}/health?serializable=true", self.metrics);
         let (process, room) = (&mut self.process, &self.room);
         let what = format!("end of a member that was given {given:?}");
-        let status = room.eventually(&what, async || process.try_wait().unwrap()).await;
+        let status = room
+            .eventually(&what, async || {
+                let ended = process.try_wait().unwrap();
+                let serves = reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success());
+                assert!(ended.is_some() || !serves, "{given:?}: it serves");
+                ended
+            })
+            .await;
         assert!(!status.success(), "{given:?}: {status}");
     }
 

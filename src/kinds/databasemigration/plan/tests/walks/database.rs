@@ -58,8 +58,8 @@ impl World {
                     return result;
                 }
                 Some(resolve) => {
-                    self.words.1 += 1;
-                    assert!(self.words.1 <= self.words.0, "a doubt is settled without a look");
+                    let is_examined = self.examined.as_ref() == Some(&self.history[at].run);
+                    assert!(is_examined, "a doubt is settled without a look");
                     match resolve.resolution {
                         Resolution::Applied => self.history[at].is_in_doubt = false,
                         Resolution::Retry => drop(self.history.remove(at)),
