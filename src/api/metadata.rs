@@ -126,10 +126,6 @@ impl<'a> Metadata<'a> {
                 ));
             }
         }
-        if self.text("resourceVersion").is_some() {
-            let detail = "must not be set on an object that is created: remove it";
-            faults.push(FieldError::forbidden(path.at("resourceVersion"), detail));
-        }
         faults
     }
 
@@ -216,7 +212,7 @@ mod tests {
             json!({ "name": "a.b", "namespace": "c", "labels": { "app.kubernetes.io/name": "x", "empty": "" },
                 "annotations": { "Example.com/Note": "any text\n" }, "finalizers": ["example.com/f"],
                 "ownerReferences": [{ "apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": true }],
-                "managedFields": [{ "manager": "a", "fieldsV1": { "f:spec": {} } }], "uid": "c", "generation": 3 }),
+                "managedFields": [{ "manager": "a", "fieldsV1": { "f:spec": {} } }], "uid": "c", "generation": 3, "resourceVersion": "1" }),
         ] {
             assert_eq!(found(&sound), [""; 0], "{sound}");
         }
@@ -247,7 +243,6 @@ mod tests {
             ),
             (json!({ "finalizers": ["a b"] }), "metadata.finalizers[0]: FieldValueInvalid"),
             (json!({ "namespace": "A" }), "metadata.namespace: FieldValueInvalid"),
-            (json!({ "resourceVersion": "1" }), "metadata.resourceVersion: FieldValueForbidden"),
             (json!({ "creationTimestamp": "now" }), "metadata.creationTimestamp: FieldValueInvalid"),
         ] {
             let mut metadata = json!({ "name": "a" });

@@ -55,7 +55,8 @@ fn other_changes() -> Vec<(Value, bool)> {
             true,
         ),
         (of_metadata(json!({"creationTimestamp": "yesterday"})), false),
-        (of_metadata(json!({"resourceVersion": "1"})), false),
+        // As `kubectl get -o yaml` prints it: an update needs one, and a creation in earnest is refused.
+        (of_metadata(json!({"resourceVersion": "1"})), true),
         (of_metadata(json!({"resourceVersion": 1})), false),
         (of_metadata(json!({"namespace": 1})), false),
         (of_metadata(json!({"name": 1})), false),
