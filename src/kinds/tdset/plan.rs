@@ -205,12 +205,12 @@ fn spread(sleep: Duration, uid: &str) -> Duration {
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
 fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
-    if view.observed.unread_object.is_some() {
-        return (Vec::new(), Whole::default());
-    }
     let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
     let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
+    if view.observed.unread_object.is_some() {
+        return (steps.into_iter().map(Action).collect(), Whole::default());
+    }
     steps.extend(view.counter().and_then(|counter| count(view, &counter)));
     let beside = beside_the_autoscaler(view);
     let is_beside = beside.is_some();
