@@ -287,12 +287,9 @@ impl Reconciler for Operator {
         if let Some(line) = state.line {
             execution.kind.trace.action(line, action.name(), result);
         }
-        let left = state.put_back(action, done.is_ok());
+        let left = state.put_back(action, done.is_ok(), is_refused);
         if let Err(failure) = done {
             return execute::note_of_failure(action, &execution.name(), &failure.to_string());
-        }
-        if matches!(action, Action::ApplyBackupSchedule) {
-            state.scheduled = execute::scheduled(*execution);
         }
         execute::note_of_contest(&left).or_else(|| execute::note(action, execution))
     }

@@ -20,7 +20,6 @@ use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, OwnPrint,
     PodPhase, Refusals, Uid, Version,
 };
-use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
 use super::observe::services;
 use super::root_password::Proven;
@@ -85,8 +84,8 @@ pub struct ReconcileState {
     pub refusals: Refusals,
     /// Whether no backups are asked for, and nothing was found that takes them.
     pub has_no_backups: bool,
-    /// What was applied last as what takes them.
-    pub scheduled: Option<Scheduled>,
+    /// How often the CronJob that takes them was put back.
+    pub cron_job: services::Applied,
     /// The Services that were applied last.
     pub services: services::Applied,
     /// How often the StatefulSet was put back.
@@ -256,13 +255,15 @@ impl ReconcileState {
     }
 
     /// An object was put back, if the action puts one back; the names of the objects that are left for a while from now on,
-    /// because another client changes them each time.
-    pub fn put_back(&mut self, action: &Action, is_done: bool) -> Vec<String> {
+    /// because another client changes them each time. A write that lost a race was no try.
+    pub fn put_back(&mut self, action: &Action, is_done: bool, is_refused: bool) -> Vec<String> {
         match action {
+            Action::ApplyServices if is_done => self.services.count(),
+            _ if !is_done && !is_refused => Vec::new(),
             Action::ApplyStatefulSet { .. } => self.stateful_set.count(),
             Action::ApplyBudget { .. } => self.budget.count(),
             Action::WriteConfig { .. } => self.config.count(),
-            Action::ApplyServices if is_done => self.services.count(),
+            Action::ApplyBackupSchedule => self.cron_job.count(),
             _ => Vec::new(),
         }
     }
@@ -304,6 +305,25 @@ mod tests {
         assert_eq!(state.refusals.volume, Some(Ordinal(1)));
         state.carried_out(&resize, false);
         assert_eq!(state.refusals.volume, None);
+    }
+
+    #[test]
+    fn a_write_that_lost_a_race_is_no_try_to_put_an_object_back() {
+        let template = Template { version: Version::new(6, 16), revision: 1 };
+        let set = Action::ApplyStatefulSet { found: None, from: 3, replicas: 3, template };
+        let budget = Action::ApplyBudget { found: None, min_available: 2 };
+        for action in [set, budget, Action::ApplyBackupSchedule] {
+            for (is_done, is_refused, is_counted) in
+                [(false, false, false), (false, true, true), (true, false, true)]
+            {
+                let mut state = ReconcileState::default();
+                for applied in [&mut state.stateful_set, &mut state.budget, &mut state.cron_job] {
+                    assert!(applied.is_due(("object", None), true, Instant::now()));
+                }
+                let left: usize = (0..9).map(|_| state.put_back(&action, is_done, is_refused).len()).sum();
+                assert_eq!(left, usize::from(is_counted), "{action:?} {is_done} {is_refused}");
+            }
+        }
     }
 
     /// Three members, of which the last does not answer, and looks at them a second apart.

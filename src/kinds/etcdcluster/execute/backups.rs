@@ -11,7 +11,6 @@ use crate::controllers::api_write::ApiWrite;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names::{self, MANAGER};
 use crate::kinds::etcdcluster::observation::{ClusterId, Version};
-use crate::kinds::etcdcluster::observe::backups::Scheduled;
 use crate::kinds::etcdcluster::observe::kubernetes::handle;
 use crate::kinds::etcdcluster::resources::backup;
 
@@ -35,12 +34,6 @@ fn wanted(execution: Execution<'_>) -> Option<Manifest> {
     let status = execution.object.status.as_ref();
     let are_data_suspect = execution.observation().suspects_data();
     backup::cron_job(execution.spec, status, are_data_suspect, &execution.kind.guard_image)
-}
-
-/// What has been applied, where that was done just now.
-pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
-    let manifest = wanted(execution)?;
-    Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 
 /// Begins the backup before an upgrade. That it was begun already is fine.

@@ -25,7 +25,6 @@ use crate::controllers::action::Failure;
 use crate::controllers::api_write::ApiWrite;
 use crate::controllers::reconciler;
 use crate::kinds::etcdcluster::etcd::{self, Refusal};
-pub use backups::scheduled;
 pub use events::{of as note, of_contest as note_of_contest, of_failure as note_of_failure};
 
 /// What a reconciliation of an EtcdCluster acts with.

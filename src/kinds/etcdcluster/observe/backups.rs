@@ -8,8 +8,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use tokio::time::Instant;
 
 use super::kubernetes::owner;
+use super::services::Applied;
 use crate::controllers::deviation::Deviation;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSuccess};
@@ -22,30 +24,12 @@ use crate::kinds::etcdcluster::spec::Destination;
 /// The label of a Job's pods with the Job's name.
 const JOB: &str = "batch.kubernetes.io/job-name";
 
-/// What was applied last as what takes backups.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scheduled {
-    /// [`Manifest::stamp`] of it.
-    pub stamp: String,
-    /// The generation of what the API server made of it; none: it was not read since.
-    pub generation: Option<i64>,
-}
-
-impl Scheduled {
-    /// Whether this is what was applied last and has not been changed since. A webhook may have made something else of
-    /// it: to apply it again would bring that about again.
-    fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
-        self.generation = self.generation.or(found.metadata.generation);
-        wanted.stamp() == Some(&self.stamp) && self.generation == found.metadata.generation
-    }
-}
-
 /// How what takes backups was found, as against how it should be: none where none is asked for.
 pub fn schedule(
     wanted: Option<&Manifest>,
     found: &Fact<CronJob>,
     cluster: &str,
-    applied: Option<&mut Scheduled>,
+    (applied, now): (&mut Applied, Instant),
 ) -> Fact<Found> {
     let state = match (wanted, found) {
         (_, Fact::Unknown) => return Fact::Unknown,
@@ -55,12 +39,14 @@ pub fn schedule(
             let is_ours = owner(&found.metadata, cluster) == Owner::Ours;
             match wanted {
                 Some(_) if !is_ours => Found::Foreign,
-                Some(wanted) if wanted.deviation(found, MANAGER) != Deviation::Nothing => {
-                    let is_so = applied.is_some_and(|applied| applied.is_so_still(wanted, found));
-                    if is_so { Found::Current } else { Found::Outdated }
+                Some(wanted) => {
+                    let object =
+                        (&*format!("CronJob {}", wanted.place.name), wanted.stamp().map(str::to_owned));
+                    let deviates = wanted.deviation(found, MANAGER) != Deviation::Nothing;
+                    if applied.is_due(object, deviates, now) { Found::Outdated } else { Found::Current }
                 }
                 None if is_ours => Found::Outdated,
-                Some(_) | None => Found::Current,
+                None => Found::Current,
             }
         }
     };

@@ -15,6 +15,7 @@ use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Fou
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::spec::Spec;
 use crate::kinds::etcdcluster::state::ReconcileState;
+use crate::runtime::clock;
 
 /// What was read of backups.
 pub struct Read {
@@ -37,7 +38,8 @@ impl Read {
     ) -> Fact<Found> {
         let (status, is_suspect) = (cluster.status.as_ref(), seen.suspects_data());
         let wanted = backup::cron_job(spec, status, is_suspect, &operator.guard_image);
-        backups::schedule(wanted.as_ref(), &self.cron_job, spec.uid(), state.scheduled.as_mut())
+        let applied = (&mut state.cron_job, clock::instant());
+        backups::schedule(wanted.as_ref(), &self.cron_job, spec.uid(), applied)
     }
 }
 
