@@ -157,7 +157,7 @@ pub fn a_run_that_is_killed_at_any_point_applies_each_script_once(servers: &Serv
         assert_eq!((ended.code, reached.lines().last()), (None, Some(point)), "{ended:?}");
         if let Some(word) = doubt {
             let result = bed.fails("doubtful", 30);
-            assert_eq!(result["inDoubt"], json!({ "id": "002", "statement": 1 }), "{point}");
+            assert_eq!(result["inDoubt"], json!({ "id": "002", "run": "first", "statement": 1 }), "{point}");
             bed.assignment["resolve"] = json!({ "id": "002", "as": word });
         }
         assert_eq!(bed.succeeds("next")["appliedNow"], left, "{point}");
@@ -200,7 +200,7 @@ pub fn a_server_that_restarts_leaves_nothing_of_a_transaction_and_a_doubt_outsid
         let slow = "INSERT INTO ledger SELECT '002' FROM pace, pg_sleep(pace.seconds)";
         bed.script("002", slow)["transaction"] = json!("None");
         let (code, result) = restarted(&bed, "r3", "INSERT INTO ledger SELECT");
-        let doubt = json!({ "id": "002", "statement": 1 });
+        let doubt = json!({ "id": "002", "run": "r3", "statement": 1 });
         assert_eq!((code, &result["inDoubt"]), (Some(30), &doubt), "{result}");
         assert_eq!(bed.fails("r4", 30)["inDoubt"], doubt);
         assert_eq!(bed.history(), ["001 applied", "002 running"]);

@@ -84,7 +84,7 @@ pub fn rows_that_nothing_takes_back_do_not_double(server: &Server) {
          INSERT INTO own VALUES (2)",
     );
     let result = bed.fails("r1", 30);
-    assert_eq!(result["inDoubt"], json!({ "id": "001", "statement": 3 }), "{result}");
+    assert_eq!(result["inDoubt"], json!({ "id": "001", "run": "r1", "statement": 3 }), "{result}");
     assert!(result["lastError"]["message"].as_str().unwrap().contains("in line 3"), "{result}");
     let result = bed.fails("r2", 30);
     assert!(result["lastError"]["message"].as_str().unwrap().contains("line 3 (INSERT INTO)"), "{result}");
@@ -133,11 +133,35 @@ pub fn what_did_not_run_is_no_doubt(server: &Server) {
         // Nothing of it is done.
         bed.sql("DELETE FROM gatehouse_migrations");
     }
+    unreadable_programs(&mut bed);
     bed.script(
         "001",
         "SET @s = 'ALTER TABLE a ADD COLUMN c int';\nPREPARE st FROM @s;\nEXECUTE st;\nDEALLOCATE PREPARE st",
     );
     bed.succeeds("r3");
+}
+
+/// Programs that the server cannot read have not run; an error of that kind from within one leaves a doubt.
+fn unreadable_programs(bed: &mut Bed<'_>) {
+    bed.sql("CREATE PROCEDURE wrong() BEGIN INSERT INTO a VALUES (1); PREPARE st FROM 'SELEC'; END");
+    let mut texts = vec![("CALL one(", 20), ("CALL one(1) oops", 20), ("CALL wrong()", 30)];
+    if bed.server.engine == "MariaDB" {
+        texts.extend([
+            ("BEGIN NOT ATOMIC INSERT INTO a VALUES (1); SELEC 2; END", 20),
+            ("IF 1 THEN INSERT INTO a VALUES (1); LEAVE absent; END IF", 20),
+            ("FOR i IN 1..2 DO INSERT INTO a VALUES (i); SET absent = i; END FOR", 20),
+            ("SET sql_mode = ORACLE;\nDECLARE n INT := 1; BEGIN INSERT INTO a VALUES (n); oops(; END", 20),
+            ("BEGIN NOT ATOMIC INSERT INTO a VALUES (1); EXECUTE IMMEDIATE 'SELEC'; END", 30),
+        ]);
+    }
+    for (text, code) in texts {
+        bed.script("001", text);
+        let result = bed.fails("r1", code);
+        assert_eq!(result["lastError"]["id"], "001", "{text}: {result}");
+        let rows = if code == 30 { "1" } else { "0" };
+        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), rows, "{text}");
+        bed.sql("DELETE FROM gatehouse_migrations; DELETE FROM a");
+    }
 }
 
 pub fn a_statement_that_is_too_long_is_found_before_anything_runs(server: &Server) {

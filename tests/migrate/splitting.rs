@@ -34,7 +34,8 @@ pub fn several_statements_in_one_text_do_nothing(server: &Server) {
 
 pub fn a_delimiter_is_the_clients(server: &Server) {
     let mut bed = Bed::new(server);
-    bed.sql("CREATE PROCEDURE price() SELECT 1");
+    // By the user of the bed: MySQL lets it drop no program of a superuser.
+    bed.script("000", "CREATE PROCEDURE price() SELECT 1");
     bed.script(
         "001",
         "DROP PROCEDURE IF EXISTS price;\nDELIMITER $$\nCREATE PROCEDURE price() BEGIN SELECT 10; SELECT 20; END$$\n\
@@ -81,8 +82,13 @@ pub fn every_form_of_a_program_is_one_statement(server: &Server) {
              CREATE PACKAGE p AS PROCEDURE q(a INT); END;\n\
              CREATE PACKAGE BODY p AS PROCEDURE q(a INT) AS BEGIN INSERT INTO slot VALUES (a, 0); END; END;\nCALL p.q(3);",
         );
+        bed.script(
+            "003",
+            "SET sql_mode = ORACLE;\nDECLARE\n  n INT := 1;\nBEGIN\n  WHILE n < 3 LOOP INSERT INTO slot VALUES (n, 0); n := n + 1; END LOOP;\nEND;\n\
+             BEGIN INSERT INTO slot VALUES (3, 0); END;\nBEGIN NULL; END;",
+        );
         bed.succeeds("r2");
-        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM slot"), "12");
+        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM slot"), "15");
     }
 }
 
@@ -109,8 +115,16 @@ pub fn quotes_are_read_as_the_session_reads_them(server: &Server) {
          SET @old = @@sql_mode, sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES,NO_BACKSLASH_ESCAPES');\n\
          INSERT INTO \"a\" (\"t\") VALUES ('z\\');\nSET sql_mode = @old;\nINSERT INTO a VALUES ('w\\'v');",
     );
+    // The mode is a word without quotes, a name in quotes, or a variable of the server.
+    bed.script(
+        "002",
+        "SET sql_mode = NO_BACKSLASH_ESCAPES;\nINSERT INTO a VALUES ('u\\');\nSET sql_mode = ANSI_QUOTES;\n\
+         INSERT INTO \"a\" VALUES ('t\\';');\nSET SESSION sql_mode = \"NO_BACKSLASH_ESCAPES\";\nINSERT INTO a VALUES ('s\\');\n\
+         SET sql_mode = `ANSI`;\nINSERT INTO \"a\" VALUES ('r');\nSET sql_mode = @@GLOBAL.sql_mode;\nINSERT INTO a VALUES (\"q\\\";\");",
+    );
     bed.succeeds("r1");
-    assert_eq!(bed.value("SELECT GROUP_CONCAT(t ORDER BY t SEPARATOR ' ') FROM a"), "p;q w'v x';y z\\");
+    let texts = bed.value("SELECT GROUP_CONCAT(t ORDER BY t SEPARATOR ' ') FROM a");
+    assert_eq!(texts, "p;q q\"; r s\\ t'; u\\ w'v x';y z\\");
 }
 
 pub fn what_takes_locks_or_transactions_is_refused_before_anything_runs(server: &Server) {

@@ -10,11 +10,6 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
         "the SQLite in gatehouse is built without SQLITE_ENABLE_UPDATE_DELETE_LIMIT",
     ),
     ("MariaDB", "my/data.sql: what counts changed rows", NO_ROW_COUNT),
-    (
-        "MariaDB",
-        "mariadb/programs.sql: oracle blocks",
-        "the reader ends a block that begins with DECLARE, in the mode ORACLE, at the first semicolon",
-    ),
     ("MySQL", "my/data.sql: what counts changed rows", NO_ROW_COUNT),
 ];
 

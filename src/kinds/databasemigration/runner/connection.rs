@@ -286,6 +286,15 @@ impl Connection {
         Err(if has_several { Failure { message: message.to_owned(), ..failure } } else { failure })
     }
 
+    /// The number of the error by which MySQL or MariaDB cannot read a text, of which nothing runs here.
+    pub(super) async fn unreadable(&mut self, text: &str) -> Option<u16> {
+        let Wire::MySql(session) = &mut self.wire else { return None };
+        match session.prepare(text).await {
+            Err(mysql::Error::Refused { number, .. }) => Some(number),
+            Ok(()) | Err(_) => None,
+        }
+    }
+
     /// From now on SQLite rolls back what is to be committed, or commits it again.
     pub(super) fn seal(&self, is_sealed: bool) {
         self.is_sealed.store(is_sealed, Ordering::Relaxed);

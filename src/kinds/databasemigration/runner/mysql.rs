@@ -17,8 +17,11 @@ use tokio::net::{TcpStream, UnixStream};
 use greeting::Greeting;
 use packets::{Done, Fields, Packets, refusal};
 
-/// The command that a text follows.
+/// The commands that a text follows: it runs, or it is only read.
 const QUERY: u8 = 3;
+const PREPARE: u8 = 0x16;
+/// The command that ends what was prepared. It has no answer.
+const CLOSE: u8 = 0x19;
 /// The bit of the state that says that another answer follows.
 const MORE: u16 = 8;
 /// The bits of the state that say that a transaction is open, and that each statement is one of its own.
@@ -185,18 +188,45 @@ impl Session {
         Ok(rows)
     }
 
-    async fn ask(
-        &mut self,
-        text: &str,
-        mut take: impl FnMut(&[u8]) -> Result<(), Error> + Send,
-    ) -> Result<Answers, Error> {
+    /// Has the server read a text, of which nothing runs.
+    ///
+    /// # Errors
+    /// The server cannot read it, or the connection broke off.
+    pub async fn prepare(&mut self, text: &str) -> Result<(), Error> {
+        self.begin(PREPARE, text).await?;
+        let first = self.packets.receive().await?;
+        if first.first() == Some(&0xff) {
+            return Err(self.refused(&first));
+        }
+        let mut fields = Fields(first.get(1..).unwrap_or_default());
+        let (id, columns, parameters) = (fields.bytes(4)?, fields.number(2)?, fields.number(2)?);
+        for count in [parameters, columns].into_iter().filter(|count| *count > 0) {
+            for _ in 0..=count {
+                self.packets.receive().await?;
+            }
+        }
+        self.packets.begin_command();
+        self.packets.send(&[&[CLOSE], id]).await?;
+        self.is_amid = false;
+        Ok(())
+    }
+
+    async fn begin(&mut self, command: u8, text: &str) -> Result<(), Error> {
         if self.is_amid {
             let why = "the answer to the statement before was not read to its end";
             return Err(Error::Broken(std::io::Error::other(why)));
         }
         self.is_amid = true;
         self.packets.begin_command();
-        self.packets.send(&[&[QUERY], text.as_bytes()]).await?;
+        self.packets.send(&[&[command], text.as_bytes()]).await
+    }
+
+    async fn ask(
+        &mut self,
+        text: &str,
+        mut take: impl FnMut(&[u8]) -> Result<(), Error> + Send,
+    ) -> Result<Answers, Error> {
+        self.begin(QUERY, text).await?;
         let mut answers = Answers::default();
         loop {
             let first = self.packets.receive().await?;

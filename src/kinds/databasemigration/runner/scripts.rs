@@ -293,13 +293,8 @@ fn way(
     }
     let changes_rows = |statement: &Statement| match statement.words.first().map(String::as_str) {
         Some("INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "SELECT" | "WITH" | "VALUES") => true,
-        // These commit what was done before them.
-        Some("SET") => {
-            let commits = ["DEFAULT", "PASSWORD", "STATEMENT"];
-            let begins = |word: &&str| statement.begins(&["SET", word]);
-            let text = text[statement.start..statement.end].to_ascii_uppercase();
-            !commits.iter().any(begins) && !text.contains("AUTOCOMMIT")
-        }
+        // The others commit what was done before them, or are refused in a transaction.
+        Some("SET") => rules::may_set_in_transaction(statement, &text[statement.start..statement.end]),
         _ => false,
     };
     let is_transaction = engine.rolls_back_schema() || statements.iter().all(changes_rows);
@@ -408,6 +403,11 @@ mod tests {
             "SET foreign_key_checks = 0, autocommit = 1",
             "SET PASSWORD = 'x'",
             "SET STATEMENT max_statement_time = 1 FOR ALTER TABLE a ADD b int",
+            "SET @old = @@session.sql_log_bin, @@session.sql_log_bin = 0",
+            "SET SESSION binlog_format = 'ROW'",
+            "SET gtid_next = 'AUTOMATIC'",
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "SET @@transaction_isolation = 'SERIALIZABLE'",
             "USE other",
         ] {
             let text = format!("INSERT INTO a VALUES (1); {commits}");

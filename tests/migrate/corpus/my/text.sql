@@ -35,11 +35,11 @@ INSERT /*!50000 IGNORE */ INTO v (a) VALUES (1 /*!50000 + 1 */);
 
 /*!40101 SET @x = 'a;b' */;
 
-INSERT INTO v (a, b) VALUES (2, LENGTH(@x)) /*!99999 garbage here ' */;
-
 /*!50003 CREATE*/ /*!50003 TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.a + 1 */;
 
 INSERT INTO t VALUES (1);
+
+INSERT INTO v (a, b) VALUES (2, LENGTH(@x)) /*!99999 garbage here ' */;
 
 -- == hints ==
 CREATE TABLE t (a INT, KEY k (a));

@@ -1,15 +1,15 @@
 //! Carries a text out statement by statement in MySQL and MariaDB.
 //!
 //! Guarantees: the history has a statement before the server does. A statement that the server refused is known to have
-//! failed where the error says so; where some of it may be done, it is in doubt: a call, and a change of rows that no
-//! transaction takes back. A statement that is tried again finds the session that it had.
+//! failed where the error says so, or where the server cannot read it; where some of it may be done, it is in doubt: a call,
+//! and a change of rows that no transaction takes back. A statement that is tried again finds the session that it had.
 //! Assumes: the user of the run sees the tables that its scripts change.
 
 use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::super::failure::mysql::did_nothing;
+use super::super::failure::mysql::{did_nothing, is_of_text};
 use super::super::statements::Statement;
 use super::super::statements::mysql::read::runs_program;
 use super::super::statements::mysql::rules;
@@ -159,6 +159,13 @@ impl Carrier<'_> {
             return false;
         }
         let text = &task.text.all[statement.start..statement.end];
+        // A program may have read another text when it failed so.
+        if runs_program(statement)
+            && failure.number.is_some_and(is_of_text)
+            && self.connection.unreadable(text).await == failure.number
+        {
+            return false;
+        }
         match statement.words.first().map(String::as_str) {
             Some("CALL") => !is_about_what_is_called(text, failure),
             Some("EXECUTE") => may_execute_program(task.text),

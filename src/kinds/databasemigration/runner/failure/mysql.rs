@@ -58,6 +58,14 @@ pub(in super::super) const fn did_nothing(number: u16) -> bool {
     )
 }
 
+/// Whether the number says that a text cannot be read, whatever the database has.
+pub(in super::super) const fn is_of_text(number: u16) -> bool {
+    matches!(
+        number,
+        1064 | 1149 | 1193 | 1308..=1310 | 1313 | 1314 | 1319..=1324 | 1327 | 1330..=1333 | 1337 | 1338 | 1407 | 1413
+    )
+}
+
 /// Whether the server takes no writes for now. By the first of these numbers it names whatever option keeps it from a
 /// statement.
 fn is_read_only(number: u16, said: &str) -> bool {

@@ -16,9 +16,12 @@ pub struct Modes {
     pub oracle: bool,
 }
 
-/// The bits of a `sql_mode` that is a number.
+/// The bits of a `sql_mode` that is a number. `ANSI` and the modes of other products have the quotes too.
 const BITS: [(u64, Modes); 3] = [
-    (4, Modes { ansi_quotes: true, no_backslash_escapes: false, oracle: false }),
+    (
+        4 | 256 | 1024 | 2048 | 4096 | 262_144,
+        Modes { ansi_quotes: true, no_backslash_escapes: false, oracle: false },
+    ),
     (1 << 20, Modes { ansi_quotes: false, no_backslash_escapes: true, oracle: false }),
     (512, Modes { ansi_quotes: true, no_backslash_escapes: false, oracle: true }),
 ];
@@ -89,19 +92,16 @@ impl Follower {
     /// The modes that an expression stands for, where it says any.
     fn value(&self, text: &str, tokens: &[Token]) -> Option<Modes> {
         let first = tokens.first()?;
-        if tokens.len() == 1 && first.kind == Kind::Word {
-            if first.is(text, "DEFAULT") {
-                return Some(self.first);
-            }
-            let number = first.text(text).parse::<u64>().ok()?;
-            let set = BITS.iter().filter(|(bit, _)| number & bit != 0);
-            return Some(set.fold(Modes::default(), |modes, (_, of)| modes.with(*of)));
+        if tokens.len() == 1 && matches!(first.kind, Kind::Word | Kind::Name) {
+            return Some(self.named(text, first));
         }
         let mut texts = tokens.iter().filter(|token| token.kind == Kind::Text);
         let mut modes = Modes::default();
         for token in tokens.iter().filter(|token| token.kind == Kind::Variable) {
             let name = token.text(text).to_ascii_uppercase();
-            let known = if name.ends_with("SQL_MODE") && name.starts_with("@@") {
+            let known = if name == "@@GLOBAL.SQL_MODE" {
+                Some(self.first)
+            } else if name.ends_with("SQL_MODE") && name.starts_with("@@") {
                 Some(self.now)
             } else {
                 self.variables.get(&name).copied()
@@ -113,6 +113,21 @@ impl Follower {
             modes = texts.next().map_or(modes, |replaced| modes.without(of(replaced)));
         }
         Some(texts.fold(modes, |modes, token| modes.with(of(token))))
+    }
+
+    /// The modes of one word: a number, or a name without the quotes of a string.
+    fn named(&self, text: &str, token: &Token) -> Modes {
+        let word = token.text(text).trim_matches(['`', '"']);
+        if token.is(text, "DEFAULT") {
+            return self.first;
+        }
+        match word.parse::<u64>() {
+            Ok(number) => {
+                let set = BITS.iter().filter(|(bits, _)| number & bits != 0);
+                set.fold(Modes::default(), |modes, (_, of)| modes.with(*of))
+            }
+            Err(_) => Modes::of(word),
+        }
     }
 }
 
@@ -136,7 +151,8 @@ pub struct Assignment {
     pub value: Vec<Token>,
 }
 
-/// The assignments of a SET statement; none for SET NAMES and the like.
+/// The assignments of a SET statement; none for SET NAMES and the like, and none for SET STATEMENT, which ends with its
+/// statement.
 #[must_use]
 pub fn assignments(engine: Engine, statement: &str, modes: Modes) -> Vec<Assignment> {
     let mut lexer = Lexer::new(engine, statement, modes);
@@ -154,6 +170,9 @@ pub fn assignments(engine: Engine, statement: &str, modes: Modes) -> Vec<Assignm
         if let Some(last) = parts.last_mut() {
             last.push(token);
         }
+    }
+    if parts[0].get(1).is_some_and(|token| token.is(statement, "STATEMENT")) {
+        return Vec::new();
     }
     parts.iter().filter_map(|part| assignment(statement, part)).collect()
 }
@@ -201,6 +220,15 @@ mod tests {
             ("SET @@sql_mode = @m", ansi),
             ("SET sql_mode = DEFAULT", Modes::default()),
             ("SET sql_mode = 1048576", plain),
+            ("SET sql_mode = ANSI_QUOTES", ansi),
+            ("SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES', max_statement_time = 1 FOR SELECT 1", ansi),
+            ("SET SESSION sql_mode = \"NO_BACKSLASH_ESCAPES\"", plain),
+            ("SET sql_mode = `ansi`", ansi),
+            ("SET sql_mode = @@GLOBAL.sql_mode", Modes::default()),
+            ("SET @@sql_mode := ORACLE", Modes { oracle: true, ..ansi }),
+            ("SET sql_mode = PIPES_AS_CONCAT", Modes::default()),
+            ("SET sql_mode = 262144", ansi),
+            ("SET sql_mode = NO_BACKSLASH_ESCAPES", plain),
             ("SET NAMES utf8mb4", plain),
         ] {
             assert_eq!(follower.follow(Engine::MariaDB, statement), expected, "{statement}");

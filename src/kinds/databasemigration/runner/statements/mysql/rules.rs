@@ -13,6 +13,33 @@ const OF_THE_ONE_BEFORE: [&str; 6] = [
     "GET CURRENT DIAGNOSTICS",
 ];
 
+/// Variables that the server lets nobody change in a transaction.
+const NOT_IN_TRANSACTION: [&str; 14] = [
+    "@@TRANSACTION_ISOLATION",
+    "@@TRANSACTION_READ_ONLY",
+    "AUTOCOMMIT",
+    "BINLOG_DIRECT_NON_TRANSACTIONAL_UPDATES",
+    "BINLOG_FORMAT",
+    "EXPLICIT_DEFAULTS_FOR_TIMESTAMP",
+    "GTID_DOMAIN_ID",
+    "GTID_NEXT",
+    "GTID_SEQ_NO",
+    "PSEUDO_",
+    "SESSION_TRACK_GTIDS",
+    "SKIP_REPLICATION",
+    "SQL_LOG_BIN",
+    "TX_ISOLATION",
+];
+
+/// Whether a SET can stand in a transaction: it commits nothing, and the server does not refuse it there.
+#[must_use]
+pub fn may_set_in_transaction(statement: &Statement, text: &str) -> bool {
+    let others = ["DEFAULT", "PASSWORD", "STATEMENT", "TRANSACTION"];
+    let text = text.to_ascii_uppercase();
+    !others.iter().any(|word| statement.begins(&["SET", word]))
+        && !NOT_IN_TRANSACTION.iter().any(|name| text.contains(name))
+}
+
 /// Why a script that has this statement does not run.
 #[must_use]
 pub fn refusal(statement: &Statement) -> Option<String> {
