@@ -24,7 +24,7 @@ pub fn without_mark(text: &str) -> &str {
 /// # Errors
 /// Why the file is no script: the rest of a sentence that begins with the file's name.
 pub fn decoded(bytes: &[u8]) -> Result<&str, String> {
-    let line = |at: usize| bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = |at: usize| bytes[..at].split(|byte| *byte == b'\n').count();
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err("is encoded in UTF-16: save it in UTF-8".to_owned());
     }

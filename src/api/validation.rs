@@ -251,7 +251,7 @@ fn meaning(
         let is_name =
             |path: &Path| path.value(object).and_then(Value::as_str).is_some_and(|name| names.contains(name));
         let is_sure = |fault: &FieldError| {
-            !is_replaced(&fault.path) && !(fault.reason == Reason::Invalid && is_name(&fault.path))
+            !(is_replaced(&fault.path) || fault.reason == Reason::Invalid && is_name(&fault.path))
         };
         validation.errors.retain(|fault| other.errors.contains(fault) && is_sure(fault));
         validation.warnings.retain(|warning| other.warnings.contains(warning));

@@ -245,8 +245,8 @@ fn with_authorities(wanted: &Value, actual: &Value) -> Value {
     let mut wanted = wanted.clone();
     for one in wanted.as_array_mut().into_iter().flatten() {
         let theirs = actual.as_array().into_iter().flatten();
-        let theirs = theirs.filter(|other| other.get("name") == one.get("name"));
-        let bundle = theirs.filter_map(|other| other.pointer("/clientConfig/caBundle")).next();
+        let mut theirs = theirs.filter(|other| other.get("name") == one.get("name"));
+        let bundle = theirs.find_map(|other| other.pointer("/clientConfig/caBundle"));
         if let (Some(bundle), Some(Value::Object(client))) = (bundle, one.get_mut("clientConfig")) {
             client.entry("caBundle").or_insert_with(|| bundle.clone());
         }
@@ -275,7 +275,10 @@ fn is_default(name: &str, value: &Value) -> bool {
         _ if is_zero(value) => true,
         Value::Object(fields) => fields.iter().all(|(name, value)| is_default(name, value)),
         Value::Array(_) => false,
-        scalar => DEFAULTS.iter().any(|(field, text)| *field == name && scalar.to_string() == *text),
+        scalar => {
+            let text = scalar.to_string();
+            DEFAULTS.iter().any(|(field, default)| *field == name && text == *default)
+        }
     }
 }
 

@@ -174,6 +174,7 @@ impl Manifest {
     }
 
     /// What is merged into `actual`, as it was seen, to remove what other clients added and to write what is missing.
+    #[must_use]
     pub fn repair<K>(&self, actual: &K, manager: &str) -> Self
     where
         K: Resource + Serialize,

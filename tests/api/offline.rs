@@ -129,16 +129,16 @@ fn metadata_have_one_verdict(bed: &Bed) {
         Ask::post(format!("{path}?dryRun=All&fieldValidation=Strict"), object.clone())
     };
     let at_server = bed.objects.all(manifests.iter().map(|(object, _)| create(object)).collect());
-    let mut doubts = String::new();
+    let mut doubts = Vec::new();
     for (((object, is_sound), offline), at_server) in manifests.iter().zip(offline).zip(at_server) {
         let is_accepted = offline["verdict"] == "accepted";
         if is_accepted != *is_sound || at_server.is_ok() != *is_sound {
             let said = at_server.err().map(|refusal| refusal.message);
-            doubts +=
-                &format!("- {object:.300}\n  offline {}\n  the server {said:.300?}\n", offline["faults"]);
+            doubts
+                .push(format!("- {object:.300}\n  offline {}\n  the server {said:.300?}", offline["faults"]));
         }
     }
-    assert!(doubts.is_empty(), "{doubts}");
+    assert!(doubts.is_empty(), "{}", doubts.join("\n"));
 }
 
 fn errors_come_in_one_answer(bed: &Bed) {

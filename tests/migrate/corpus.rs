@@ -88,10 +88,10 @@ fn id(index: usize) -> String {
 }
 
 /// The scripts, of which one has another text.
-fn assigned(parts: &[Part], other: Option<(usize, String)>) -> Vec<Assigned> {
+fn assigned(parts: &[Part], other: Option<(usize, &str)>) -> Vec<Assigned> {
     let texts = parts.iter().enumerate().map(|(index, part)| {
-        let text = match &other {
-            Some((at, text)) if *at == index => text.clone(),
+        let text = match other {
+            Some((at, text)) if at == index => text.to_owned(),
             _ => part.text.clone(),
         };
         Assigned { id: id(index), text, is_outside: part.is_outside }
@@ -181,7 +181,7 @@ fn fails_and_is_mended(engine: Engine<'_>, script: &Script, counts: &Counts) -> 
         for place in part.places() {
             let base = Base::new(engine);
             let name = format!("{}, {} at byte {place}", script.name, id(index));
-            let failing = assigned(&script.parts, Some((index, part.failing(place))));
+            let failing = assigned(&script.parts, Some((index, &part.failing(place))));
             let ended = base.by_gatehouse(&failing, "r1", &With::default());
             if ended.code != Some(20) || ended.result["lastError"]["id"] != id(index).as_str() {
                 wrong.push(format!("{name}: does not fail as it has to: {ended:?}"));

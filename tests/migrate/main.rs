@@ -124,15 +124,6 @@ fn all() -> Vec<Named> {
         a_run_whose_series_was_taken_over_commits_nothing_more,
         two_pods_of_one_run_apply_each_script_once,
     ];
-    let older = tests![older:
-        a_forgotten_baseline_runs_nothing,
-        all_scripts_run_where_that_is_asked_for,
-        tables_that_are_not_where_scripts_make_theirs_are_no_reason,
-        what_a_script_set_before_it_failed_is_no_change,
-        a_baseline_that_does_not_count_is_named,
-        an_empty_database_gets_all_scripts_whatever_baseline_is_named,
-    ];
-    let resumed = tests![resumed: a_baseline_counts_whole_or_not_at_all];
     let reverting = tests![reverting:
         what_this_object_applied_is_taken_back,
         a_failed_run_is_taken_back_where_that_is_asked_for,
@@ -142,7 +133,6 @@ fn all() -> Vec<Named> {
         neither_credentials_nor_values_are_shown,
         a_wrong_password_is_not_shown,
     ];
-    let reports = tests![reports: what_keeps_a_run_from_being_begun_is_reported];
     let waiting = tests![waiting:
         an_application_waits_for_a_script,
         an_application_needs_to_read_the_history_alone,
@@ -152,29 +142,41 @@ fn all() -> Vec<Named> {
         certificates_of_mariadb_are_checked_as_the_mode_says,
         a_client_certificate_lets_in,
     ];
-    let ancestors = tests![ancestors: their_samples_run];
     [
         &objects()[..],
-        &ancestors,
+        &tests![ancestors: their_samples_run],
         &concurrent,
         &on_corpus(),
         &crashes,
         &fenced,
         &folders(),
-        &older,
+        &older(),
         &on_postgres(),
         &dumps(),
-        &many(),
-        &resumed,
+        &tests![resumed: a_baseline_counts_whole_or_not_at_all],
         &reverting,
         &redaction,
-        &reports,
+        &tests![reports: what_keeps_a_run_from_being_begun_is_reported],
         &tls,
         &waiting,
         &many(),
-        &other_engines(),
+        &on_mysql(),
+        &on_sqlite(),
     ]
     .concat()
+}
+
+/// On databases that are older than their scripts.
+fn older() -> Vec<Named> {
+    tests![older:
+        a_forgotten_baseline_runs_nothing,
+        all_scripts_run_where_that_is_asked_for,
+        tables_that_are_not_where_scripts_make_theirs_are_no_reason,
+        what_a_script_set_before_it_failed_is_no_change,
+        a_baseline_that_does_not_count_is_named,
+        an_empty_database_gets_all_scripts_whatever_baseline_is_named,
+    ]
+    .to_vec()
 }
 
 /// Folders of files, and the texts in them.
@@ -286,8 +288,28 @@ fn many() -> Vec<Named> {
     vec![(name("postgres"), postgres), (name("mariadb"), Run::MariaDb(run)), (name("mysql"), Run::MySql(run))]
 }
 
-/// On other engines than PostgreSQL alone.
-fn other_engines() -> Vec<Named> {
+fn on_sqlite() -> Vec<Named> {
+    tests![sqlite:
+        scripts_run_once_and_fail_whole,
+        a_baseline_that_was_forgotten_counts_from_the_next_run_on,
+        two_runs_at_once_apply_each_script_once,
+        a_rehearsal_leaves_nothing,
+        a_rehearsal_says_how_its_script_failed,
+        a_run_at_work_is_not_in_doubt,
+        nothing_is_taken_back_before_a_doubt_is_settled,
+        what_only_reads_makes_no_file,
+        a_reader_at_the_commit_keeps_the_script_out_until_it_ends,
+        a_run_that_is_asked_to_end_ends_its_statement_first,
+        many_scripts_run_and_are_taken_back_in_order,
+        what_a_script_leaves_in_its_session_does_not_reach_the_next_one,
+        a_failure_names_its_cause_and_its_line,
+        what_needs_no_transaction_is_known_before_anything_runs,
+    ]
+    .to_vec()
+}
+
+/// On MariaDB and MySQL.
+fn on_mysql() -> Vec<Named> {
     let scripts = on_server![mysql:
         a_script_goes_on_behind_what_has_run_of_it,
         changes_of_rows_are_taken_back,
@@ -339,29 +361,13 @@ fn other_engines() -> Vec<Named> {
     let both: Vec<(&str, OnServer)> = both.collect();
     let mariadb: Vec<Named> =
         both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
-    let on_mysql: Vec<Named> =
+    let mysql: Vec<Named> =
         both.iter().map(|(test, run)| (format!("mysql::{test}"), Run::MySql(*run))).collect();
     let encrypted = (
         "mysql::it_asks_for_an_encrypted_connection".to_owned(),
         Run::MySql(mysql::it_asks_for_an_encrypted_connection),
     );
-    let sqlite = tests![sqlite:
-        scripts_run_once_and_fail_whole,
-        a_baseline_that_was_forgotten_counts_from_the_next_run_on,
-        two_runs_at_once_apply_each_script_once,
-        a_rehearsal_leaves_nothing,
-        a_rehearsal_says_how_its_script_failed,
-        a_run_at_work_is_not_in_doubt,
-        nothing_is_taken_back_before_a_doubt_is_settled,
-        what_only_reads_makes_no_file,
-        a_reader_at_the_commit_keeps_the_script_out_until_it_ends,
-        a_run_that_is_asked_to_end_ends_its_statement_first,
-        many_scripts_run_and_are_taken_back_in_order,
-        what_a_script_leaves_in_its_session_does_not_reach_the_next_one,
-        a_failure_names_its_cause_and_its_line,
-        what_needs_no_transaction_is_known_before_anything_runs,
-    ];
-    [&mariadb[..], &on_mysql, &[encrypted], &sqlite].concat()
+    [&mariadb[..], &mysql, &[encrypted]].concat()
 }
 
 fn main() -> ExitCode {

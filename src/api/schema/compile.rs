@@ -24,8 +24,9 @@ impl Patterns {
 /// A whole object. A definition may name some of its metadata, whose other fields are no unknown ones then.
 pub(super) fn object(from: &JSONSchemaProps, patterns: &mut Patterns) -> Schema {
     let mut object = schema(from, patterns);
-    let metadata = object.fields.iter_mut().find(|(name, _)| **name == *"metadata");
-    metadata.into_iter().for_each(|(_, metadata)| metadata.open = true);
+    if let Some((_, metadata)) = object.fields.iter_mut().find(|(name, _)| **name == *"metadata") {
+        metadata.open = true;
+    }
     object
 }
 

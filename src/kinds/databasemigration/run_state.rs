@@ -22,12 +22,14 @@ use super::result::{Class, Outcome, RunResult};
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The condition of a Job that has ended.
+#[must_use]
 pub fn end(job: &Job) -> Option<&JobCondition> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     conditions.iter().find(|one| matches!(one.type_.as_str(), "Complete" | "Failed") && one.status == "True")
 }
 
 /// How the run of a Job is, as of `now`.
+#[must_use]
 pub fn of(job: &Job, pods: &[Pod], now: Timestamp) -> RunState {
     if end(job).is_none() && !is_over(pods) {
         return RunState::Active(waiting(job, pods, now));

@@ -77,13 +77,13 @@ pub fn a_run_without_labels_is_still_the_run(bed: &Bed) {
     namespace.create(&sqlite("shop", &scripts(1), &json!({})));
     let pod = node.next_pod();
     until_ready(&namespace, "shop", "False", "Running");
-    let none = json!({"metadata": {"labels": {"gatehouse.dev/owner-uid": null, "app.kubernetes.io/managed-by": null,
+    let unlabelled = json!({"metadata": {"labels": {"gatehouse.dev/owner-uid": null, "app.kubernetes.io/managed-by": null,
         "app.kubernetes.io/name": null, "app.kubernetes.io/instance": null}}});
-    let mut bare = none.clone();
+    let mut bare = unlabelled.clone();
     bare["metadata"]["annotations"] =
         json!({"gatehouse.dev/run-key": null, "gatehouse.dev/run-number": null});
     change_job(&namespace, &pod, &bare);
-    namespace.change(&name(&pod), &none);
+    namespace.change(&name(&pod), &unlabelled);
     // The operator has looked since, and starts no run beside it.
     namespace.change(&format!("{KIND}/shop"), &json!({"spec": {"scripts": scripts(2)}}));
     until_ready(&namespace, "shop", "False", "Running");

@@ -35,7 +35,7 @@ impl Number {
     /// The number of a script, if its name begins with one; a `V` may stand before it, as Flyway has it.
     pub(super) fn of(id: &str) -> Option<Self> {
         let flyway = id.strip_prefix(['V', 'v']).and_then(|rest| Some(rest.split_once("__")?.0));
-        let is_version = |text: &&str| text.split(['.', '_']).all(|part| is_digits(part));
+        let is_version = |text: &&str| text.split(['.', '_']).all(is_digits);
         if let Some(version) = flyway.filter(is_version) {
             return Some(Self::new(version.split(['.', '_']), ""));
         }

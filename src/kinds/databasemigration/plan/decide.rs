@@ -144,11 +144,10 @@ impl View<'_> {
     fn verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
         match last.outcome {
             Outcome::Done if last.reason.is_none() => self.until_verified(last, wanted, texts),
-            // What a lost run was to apply, and has not.
-            Outcome::Done => self.after(last, wanted, texts),
-            // What was applied is not undone by a server that does not answer now.
+            // A server that does not answer now reverts nothing that was applied.
             Outcome::Retryable | Outcome::Lost | Outcome::Failed => self.until_verified(last, wanted, texts),
-            Outcome::Blocked | Outcome::InDoubt => self.after(last, wanted, texts),
+            // `Done` with a reason: scripts that a lost run was to apply are still pending.
+            Outcome::Done | Outcome::Blocked | Outcome::InDoubt => self.after(last, wanted, texts),
         }
     }
 

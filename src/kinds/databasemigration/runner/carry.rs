@@ -373,7 +373,7 @@ fn in_doubt(task: Task<'_>, statement: u32, failure: Failure) -> End {
     if task.script().idempotent && !task.is_down {
         return End::Failed(Failure { class: Class::Connection, ..failure });
     }
-    End::InDoubt(InDoubt { id: task.id().to_owned(), statement, run: None }, Some(failure))
+    End::InDoubt(InDoubt { id: task.id().to_owned(), statement, run: None }, Some(Box::new(failure)))
 }
 
 /// A check that returned rows failed.

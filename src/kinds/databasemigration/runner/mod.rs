@@ -66,7 +66,7 @@ enum End {
     /// The next script had no session of its own to run in. None has failed.
     NoSession(Failure),
     Blocked(Box<Blocked>),
-    InDoubt(InDoubt, Option<Failure>),
+    InDoubt(InDoubt, Option<Box<Failure>>),
 }
 
 impl From<Failure> for End {
@@ -237,7 +237,7 @@ impl Course<'_> {
             Decision::Blocked(blocked) => Err(End::Blocked(blocked)),
             Decision::InDoubt(in_doubt) => {
                 let failure = self.doubt(&in_doubt, &rows);
-                Err(End::InDoubt(in_doubt, failure))
+                Err(End::InDoubt(in_doubt, failure.map(Box::new)))
             }
             Decision::Busy(id) => {
                 let message = "the session of another run is still at work";

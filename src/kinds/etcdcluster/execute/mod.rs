@@ -94,7 +94,7 @@ impl<'a> Execution<'a> {
             Action::ResizeVolume { volume, ordinal, size } => {
                 volumes::resize(self, volume, *ordinal, *size).await
             }
-            Action::ApplyBackupSchedule => backups::schedule(self).await,
+            Action::ApplyBackupSchedule => Box::pin(backups::schedule(self)).await,
             Action::StartBackup { cluster_id, version } => backups::start(self, *cluster_id, *version).await,
             Action::AddFinalizer => self.set_finalizer(true).await,
             Action::RemoveFinalizer => self.set_finalizer(false).await,

@@ -7,6 +7,7 @@ use super::super::super::assignment::{Assignment, ExistingTables};
 use super::super::super::result::{Blocked, BlockedReason};
 use super::super::history::{Row, State};
 use super::super::scripts::Loaded;
+use super::super::statements::Statement;
 use super::{Surroundings, Work, is_half_applied};
 
 /// Whether no script of the series has changed the database: none has run, or those that did failed and left nothing, as the
@@ -23,7 +24,7 @@ fn has_only_set(scripts: &[Loaded], row: &Row) -> bool {
     let count = usize::try_from(row.statement).unwrap_or_default().saturating_sub(1);
     let ran = loaded.up.statements.get(..count);
     let is_unedited = row.done.is_some() && row.done == loaded.up.done_before(row.statement);
-    is_unedited && ran.is_some_and(|ran| ran.iter().all(|statement| statement.sets_session()))
+    is_unedited && ran.is_some_and(|ran| ran.iter().all(Statement::sets_session))
 }
 
 /// The place of the last script that counts as applied by the baseline.
@@ -53,16 +54,16 @@ pub(super) fn unfounded(
     if is_first_contact(scripts, rows) {
         let is_ignored = assignment.existing_tables == Some(ExistingTables::Ignore);
         let table = around.older_table.as_ref().filter(|_| !is_ignored);
-        match (&assignment.baseline, table) {
-            (Some(_), _) => {}
-            (None, Some(table)) => return Some(older(table)),
-            (None, None) if around.has_tables => work.warnings.push(
+        if assignment.baseline.is_some() {
+            return None;
+        }
+        if table.is_none() && around.has_tables {
+            work.warnings.push(
                 "the database has tables and no history of this series: all scripts run, or name a baseline"
                     .to_owned(),
-            ),
-            (None, None) => {}
+            );
         }
-        return None;
+        return table.map(|table| older(table));
     }
     let last = place(assignment, scripts)?;
     let pending = work.pending.iter().find(|one| one.index <= last)?;

@@ -61,8 +61,9 @@ fn validate_extra(
         }
         // A minor that has the flag says what is wrong with its value.
         let best = judged.iter().position(|(standing, _)| *standing == Standing::Free).unwrap_or(0);
-        let fault = judged.into_iter().nth(best).and_then(|(_, fault)| fault);
-        fault.into_iter().for_each(|fault| validation.reject(fault));
+        if let Some((_, Some(fault))) = judged.into_iter().nth(best) {
+            validation.reject(fault);
+        }
     }
     let pairs = minors.iter().map(|minor| flags::conflicts(extra, *minor)).min_by_key(Vec::len);
     for (flag, detail) in pairs.into_iter().flatten() {
