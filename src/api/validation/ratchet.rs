@@ -7,8 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Fault, Found};
-use crate::api::Version;
+use super::{Fault, Found, Version};
 use crate::api::field::{Reason, Segment, Warning};
 
 /// An object in each version that a fault may be found in.

@@ -6,10 +6,9 @@
 
 use serde_json::Value;
 
-use super::{Change, Written};
+use super::{Change, Kind, Version, Written};
 use crate::api::field::{FieldError, Path, Reason};
 use crate::api::lens::memory;
-use crate::api::{Kind, Version};
 
 /// An object lighter than this has annotations that fit, however its text is escaped.
 const SURELY_FITS: usize = 32 * 1024;

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::{Kind, Version};
 use crate::api::field::{FieldError, Path, Reason, Segment, Warning};
 use crate::api::lens::{Table, memory};
-use crate::api::{Kind, Version};
 
 /// Parts of an object whose fields have other paths in other versions.
 const PARTS: [&str; 2] = ["spec", "status"];

@@ -79,6 +79,9 @@ fn merged(actual: &Value, patch: &Map<String, Value>) -> Value {
     target
 }
 
+/// A name, the fields that another client has, and the change.
+type Case = (&'static str, Value, fn(&mut Value));
+
 #[test]
 fn an_object_that_was_applied_does_not_deviate() {
     assert_eq!(between(&manifest(), &applied(), OURS), Deviation::Nothing);
@@ -87,7 +90,7 @@ fn an_object_that_was_applied_does_not_deviate() {
 
 #[test]
 fn what_another_client_adds_is_removed_and_all_else_stays() {
-    let cases: [(&str, Value, fn(&mut Value)); 9] = [
+    let cases: [Case; 9] = [
         (
             "a sidecar",
             below(&json!({"f:containers": {"k:{\"name\":\"proxy\"}": {".": {}, "f:name": {}}}})),
@@ -138,9 +141,9 @@ fn what_another_client_adds_is_removed_and_all_else_stays() {
 
 #[test]
 fn what_an_apply_restores_is_missing() {
-    let cases: [(&str, Value, fn(&mut Value)); 4] = [
+    let cases: [Case; 4] = [
         ("another image", of_container(&json!({"f:image": {}})), |one| {
-            container(one)["image"] = json!("b:1")
+            container(one)["image"] = json!("b:1");
         }),
         ("more arguments", of_container(&json!({"f:args": {}})), |one| {
             container(one)["args"] = json!(["a", "b", "c"]);
@@ -164,7 +167,7 @@ fn what_an_apply_restores_is_missing() {
 fn what_belongs_to_other_clients_is_no_deviation() {
     let restart =
         json!({"f:template": {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}});
-    let cases: [(&str, Value, fn(&mut Value)); 4] = [
+    let cases: [Case; 4] = [
         ("a restart", restart, |one| {
             one["spec"]["template"]["metadata"]["annotations"] =
                 json!({"kubectl.kubernetes.io/restartedAt": "now"});

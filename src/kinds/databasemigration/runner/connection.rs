@@ -481,6 +481,7 @@ async fn until(time: Option<tokio::time::Instant>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Certificates;
     use super::*;
     use crate::kinds::databasemigration::assignment::Database;
 
@@ -494,7 +495,7 @@ mod tests {
             database,
             user: String::new(),
             password: String::new(),
-            certificates: Default::default(),
+            certificates: Certificates::default(),
             application: String::new(),
             only_reads: false,
         };

@@ -52,7 +52,9 @@ pub fn look(fault: Fault, seen: &mut Observation) {
         }
         Fault::OverlooksOwnWords => {
             if let Fact::Known(pods) = &mut seen.pods {
-                pods.values_mut().for_each(|pod| pod.own_print = None);
+                for pod in pods.values_mut() {
+                    pod.own_print = None;
+                }
             }
         }
         Fault::OverlooksLag => {

@@ -138,7 +138,7 @@ fn a_baseline_that_does_not_count_is_refused_or_for_an_object_reported() {
     let around = Surroundings { has_tables: true, ..Surroundings::default() };
     let object = json!({ "baseline": "2", "object": { "namespace": "a", "name": "shop", "uid": "u1" } });
     for known in [row("1", State::Applied, 2), row("1", State::Failed, 2), row("1", State::Reverted, 1)] {
-        let refused = decided(&json!({ "baseline": "2" }), &[known.clone()], &around);
+        let refused = decided(&json!({ "baseline": "2" }), std::slice::from_ref(&known), &around);
         assert_eq!(reason(&refused).0, BlockedReason::BaselineIgnored, "{known:?}");
         let Decision::Work(work) = decided(&object, &[known], &around) else { panic!("it goes on") };
         assert!(work.baseline.is_empty() && work.warnings.len() == 1, "{work:?}");

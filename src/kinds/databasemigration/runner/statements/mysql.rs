@@ -10,13 +10,15 @@ pub mod modes;
 pub mod read;
 pub mod rules;
 pub mod session;
+pub mod set;
 pub mod tokens;
 
 #[cfg(test)]
 mod tests;
 
 use blocks::Blocks;
-use modes::{Follower, Modes};
+use modes::Modes;
+use set::Follower;
 use tokens::{Kind, Lexer, Token, Unclosed};
 
 use super::super::super::assignment::Engine;

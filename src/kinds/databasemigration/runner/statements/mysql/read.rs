@@ -1,7 +1,8 @@
 //! What a statement of MySQL or MariaDB reads and sets in its session.
 
 use super::super::Statement;
-use super::modes::{Follower, Modes, Target, assignments};
+use super::modes::Modes;
+use super::set::{Follower, Target, assignments};
 use super::tokens::{Kind, Lexer, Token};
 use crate::kinds::databasemigration::assignment::Engine;
 

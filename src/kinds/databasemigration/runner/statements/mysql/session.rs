@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Statement;
-use super::modes::{Modes, Target};
+use super::modes::Modes;
 use super::read::{Read, plain, read};
+use super::set::Target;
 use super::tokens::Kind;
 use crate::kinds::databasemigration::assignment::Engine;
 
@@ -259,6 +260,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one script after the other")]
     fn what_is_lost_is_named_where_it_is_used() {
         for (text, from, parts) in [
             (
