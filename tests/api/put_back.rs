@@ -58,7 +58,6 @@ fn until_at_rest(namespace: &Namespace, name: &str) {
     namespace.until(&format!("deployment/{name}"), "{.spec.replicas}", "2");
 }
 
-#[expect(clippy::too_many_lines, reason = "one change by another client after the other")]
 fn of_a_schedule_what_others_change_is_put_back(bed: &Bed) {
     const DEPLOYMENT: &str = "deployment/shop";
     const SERVICE: &str = "service/shop";

@@ -187,13 +187,12 @@ impl Faults {
             Action::Crash(_) => Some(&mut self.crashes),
             Action::Refusal(_) => Some(&mut self.refusals),
             Action::Run(course) | Action::Orphan(course) => match course {
-                Course::Whole => None,
+                // A pod that is deleted or evicted runs no further.
+                Course::Whole | Course::Interrupted(_) => None,
                 Course::Killed(_) => Some(&mut self.kills),
                 Course::Doubt { .. } => Some(&mut self.doubts),
                 Course::Unreached => Some(&mut self.unreached),
                 Course::Fails | Course::Late => Some(&mut self.failures),
-                // Who is asked to go goes.
-                Course::Interrupted(_) => None,
             },
             Action::Deadline => Some(&mut self.deadlines),
             Action::Evict => Some(&mut self.evictions),

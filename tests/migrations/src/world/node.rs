@@ -127,7 +127,7 @@ impl Job {
 
     /// Whether the Job has ended.
     pub fn is_finished(&self) -> bool {
-        self.shown.map_or(self.ended.is_some(), |shown| shown.is_ended)
+        self.shown.map_or_else(|| self.ended.is_some(), |shown| shown.is_ended)
     }
 
     /// The Job as far as the API server has it: how its container has ended is in its pod alone.

@@ -320,7 +320,7 @@ fn answers_again(spec: &Spec, observed: &Observed) -> Plan {
     });
     if let Some(last) = &mut blind.status.last_run {
         last.resolved = None;
-        last.doubt = found.or(last.doubt.take());
+        last.doubt = found.or_else(|| last.doubt.take());
     }
     plan(spec, &blind)
 }
