@@ -15,6 +15,10 @@ pub const TESTS: &[Test] = &[
     ("a_changed_port_keeps_no_release_from_the_pods", a_changed_port_keeps_no_release_from_the_pods),
     ("of_an_etcdcluster_what_others_change_is_put_back", of_an_etcdcluster_what_others_change_is_put_back),
     ("a_finalizer_that_a_whole_write_removes_comes_back", a_finalizer_that_a_whole_write_removes_comes_back),
+    (
+        "an_object_without_its_owner_is_reported_and_left_alone",
+        an_object_without_its_owner_is_reported_and_left_alone,
+    ),
 ];
 
 /// A change by another client: what it is, the object, the patch, and a place in the object that tells.
@@ -239,6 +243,47 @@ fn of_an_etcdcluster_what_others_change_is_put_back(bed: &Bed) {
             ),
         ],
     );
+}
+
+/// Nothing tells such an object from an object of another owner.
+fn an_object_without_its_owner_is_reported_and_left_alone(bed: &Bed) {
+    let namespace = bed.namespace();
+    let objects = [
+        ("deployment/shop", "tdset/shop", "Conflict"),
+        ("service/cart", "tdset/cart", "Conflict"),
+        ("service/one-client", "etcdcluster/one", "Degraded"),
+        ("statefulset/two", "etcdcluster/two", "Degraded"),
+        ("configmap/three-config", "etcdcluster/three", "Degraded"),
+    ];
+    for (_, owner, _) in objects {
+        let (kind, name) = owner.split_once('/').unwrap();
+        namespace.create(&match kind {
+            "tdset" => schedule(name),
+            _ => json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
+                "spec": {"replicas": 1, "tls": {"mode": "Disabled"}}}),
+        });
+    }
+    let changed = objects.map(|(object, ..)| {
+        let owners = bed.objects.until(object, &namespace.name, |found| {
+            Ok(found["metadata"]["ownerReferences"].as_array().map(Vec::len))
+        });
+        assert_eq!(owners, Some(1), "{object}");
+        namespace.change(object, &json!({"metadata": {"ownerReferences": null}}));
+        bed.objects.at(&namespace.path(object))["spec"].clone()
+    });
+    for ((object, owner, about), spec) in objects.iter().zip(changed) {
+        bed.objects.until(owner, &namespace.name, |found| {
+            let about = condition(found, about);
+            let is_reported = about["status"] == "True" && about["reason"] == "NameTaken";
+            if is_reported { Ok(()) } else { Err(format!("{object}: {about}")) }
+        });
+        let found = bed.objects.at(&namespace.path(object));
+        assert_eq!(
+            (&found["spec"], &found["metadata"]["ownerReferences"]),
+            (&spec, &Value::Null),
+            "{object}"
+        );
+    }
 }
 
 /// `kubectl replace -f` of the same file does so.
