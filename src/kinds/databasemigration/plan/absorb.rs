@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::ending::{has_succeeded, outcome};
+use super::ending::{changes, has_succeeded, is_unknown, outcome, pending};
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, PlanStatus,
@@ -183,19 +183,9 @@ fn missing(
     .filter(|count| *count > 0)
 }
 
-/// Whether runs for that purpose may change the database.
-pub const fn changes(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::Apply | Purpose::Revert)
-}
-
 /// Whether a run has read the history, and found no contradiction and no doubt.
 pub fn has_planned(result: &RunResult) -> bool {
     result.server.is_some() && result.plan.is_some()
-}
-
-/// How many scripts a run found pending.
-pub fn pending(result: &RunResult) -> Option<i32> {
-    i32::try_from(result.plan.as_ref()?.pending_count).ok()
 }
 
 /// The answer to a doubt that was used last: it is not used twice.
@@ -238,11 +228,6 @@ fn unknown_changes(
 
 fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
     before.last_run.as_ref().is_some_and(is_unknown)
-}
-
-/// Whether it is not known what this run, or one before it, has done.
-pub fn is_unknown(run: &FinishedRun) -> bool {
-    run.unknown_changes == Some(true)
 }
 
 /// How many scripts are applied, where the run has read the history.

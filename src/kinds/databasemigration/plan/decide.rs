@@ -5,8 +5,8 @@ mod leaving;
 
 use jiff::SignedDuration;
 
-use super::absorb::{is_unknown, newest};
-use super::ending::lacks;
+use super::absorb::newest;
+use super::ending::{is_unknown, lacks};
 use super::{Situation, Start, Verdict, Verification, may_have_applied};
 use crate::controllers::manifest::Manifest;
 use crate::kinds::databasemigration::api::status::Reason;
@@ -151,8 +151,7 @@ impl View<'_> {
         }
     }
 
-    /// How many scripts that were applied the history lacks, when nobody has asked for them to be applied again. An edit
-    /// does not ask for that.
+    /// How many applied scripts the history lacks. The annotation gatehouse.dev/retry applies them again; an edit does not.
     fn missing(&self, wanted: &Wanted) -> Option<i32> {
         let last = self.status.last_run.as_ref()?;
         // As an earlier release wrote it.

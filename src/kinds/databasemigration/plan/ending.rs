@@ -2,9 +2,8 @@
 //!
 //! Guarantees: what is said of the database is what a report says. Of a run without a report, nothing is.
 
-use super::absorb::{changes, is_unknown, pending};
 use crate::kinds::databasemigration::api::status::Reason;
-use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, Outcome};
+use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
 use crate::kinds::databasemigration::observation::{Ending, Purpose, Run};
 use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
 
@@ -131,4 +130,19 @@ fn in_doubt(result: &RunResult) -> String {
          object with gatehouse.dev/resolve={id}=applied or gatehouse.dev/resolve={id}=retry",
         doubt.statement
     )
+}
+
+/// Whether runs for that purpose may change the database.
+pub const fn changes(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Apply | Purpose::Revert)
+}
+
+/// How many scripts a run found pending.
+pub fn pending(result: &RunResult) -> Option<i32> {
+    i32::try_from(result.plan.as_ref()?.pending_count).ok()
+}
+
+/// Whether it is not known what this run, or one before it, has done.
+pub fn is_unknown(run: &FinishedRun) -> bool {
+    run.unknown_changes == Some(true)
 }

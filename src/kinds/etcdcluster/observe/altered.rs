@@ -1,9 +1,10 @@
-//! What other clients changed of a StatefulSet, a ConfigMap and a PodDisruptionBudget. Time is an argument.
+//! Changes by other clients of a StatefulSet, a ConfigMap, a PodDisruptionBudget and a CronJob. Time is an argument.
 //!
 //! Guarantees: a change by another release of gatehouse is none of another client; an object that another client changes
 //! each time that it is put back counts as it should be for a while, as [`Applied`] says.
 
 use k8s_openapi::api::apps::v1;
+use k8s_openapi::api::batch::v1::CronJob;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use tokio::time::Instant;
@@ -11,9 +12,9 @@ use tokio::time::Instant;
 use super::kubernetes;
 use super::services::Applied;
 use crate::controllers::deviation::Deviation;
-use crate::controllers::manifest::APPLIED_HASH;
+use crate::controllers::manifest::{APPLIED_HASH, Manifest};
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{Budget, Config, Owner, StatefulSet};
+use crate::kinds::etcdcluster::observation::{Budget, Config, Fact, Found, Owner, StatefulSet};
 use crate::kinds::etcdcluster::resources::{config as entries, stateful_set as sets};
 use crate::kinds::etcdcluster::spec::Spec;
 
@@ -54,6 +55,35 @@ pub fn budget(found: &PodDisruptionBudget, spec: &Spec, (applied, now): (&mut Ap
     Budget { is_current, ..budget }
 }
 
+/// The CronJob of the backups, likewise; none: the spec has no schedule.
+pub fn backup_schedule(
+    wanted: Option<&Manifest>,
+    found: &Fact<CronJob>,
+    cluster: &str,
+    (applied, now): (&mut Applied, Instant),
+) -> Fact<Found> {
+    let state = match (wanted, found) {
+        (_, Fact::Unknown) => return Fact::Unknown,
+        (None, Fact::Absent) => Found::Current,
+        (Some(_), Fact::Absent) => Found::Outdated,
+        (wanted, Fact::Known(found)) => {
+            let is_ours = kubernetes::owner(&found.metadata, cluster) == Owner::Ours;
+            match wanted {
+                Some(_) if !is_ours => Found::Foreign,
+                Some(wanted) => {
+                    let object =
+                        (&*format!("CronJob {}", wanted.place.name), wanted.stamp().map(str::to_owned));
+                    let deviates = wanted.deviation(found, names::MANAGER) != Deviation::Nothing;
+                    if applied.is_due(object, deviates, now) { Found::Outdated } else { Found::Current }
+                }
+                None if is_ours => Found::Outdated,
+                None => Found::Current,
+            }
+        }
+    };
+    Fact::Known(state)
+}
+
 /// Whether another client has changed the StatefulSet that was found, and the stamp of how it should be. Another release
 /// of gatehouse may build it in another way, and it is not applied for that: where this very manifest was not applied,
 /// the question is who owns its fields. A template of another revision than `revision` cannot be built again, and stays.
@@ -81,7 +111,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controllers::manifest::Manifest;
     use crate::kinds::etcdcluster::resources::budget as budgets;
     use crate::kinds::etcdcluster::resources::tests::{GUARD, TEMPLATE, plain};
 

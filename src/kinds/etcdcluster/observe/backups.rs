@@ -8,50 +8,17 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use tokio::time::Instant;
 
 use super::kubernetes::owner;
-use super::services::Applied;
-use crate::controllers::deviation::Deviation;
-use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::backup::manifest::Report;
 use crate::kinds::etcdcluster::names::MANAGER;
-use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Owner, Unavailable};
+use crate::kinds::etcdcluster::observation::{Backup, Fact, Owner, Unavailable};
 use crate::kinds::etcdcluster::resources::backup::{self, BACKUP};
 use crate::kinds::etcdcluster::spec::Destination;
 
 /// The label of a Job's pods with the Job's name.
 const JOB: &str = "batch.kubernetes.io/job-name";
-
-/// How what takes backups was found, as against how it should be: none where none is asked for.
-pub fn schedule(
-    wanted: Option<&Manifest>,
-    found: &Fact<CronJob>,
-    cluster: &str,
-    (applied, now): (&mut Applied, Instant),
-) -> Fact<Found> {
-    let state = match (wanted, found) {
-        (_, Fact::Unknown) => return Fact::Unknown,
-        (None, Fact::Absent) => Found::Current,
-        (Some(_), Fact::Absent) => Found::Outdated,
-        (wanted, Fact::Known(found)) => {
-            let is_ours = owner(&found.metadata, cluster) == Owner::Ours;
-            match wanted {
-                Some(_) if !is_ours => Found::Foreign,
-                Some(wanted) => {
-                    let object =
-                        (&*format!("CronJob {}", wanted.place.name), wanted.stamp().map(str::to_owned));
-                    let deviates = wanted.deviation(found, MANAGER) != Deviation::Nothing;
-                    if applied.is_due(object, deviates, now) { Found::Outdated } else { Found::Current }
-                }
-                None if is_ours => Found::Outdated,
-                None => Found::Current,
-            }
-        }
-    };
-    Fact::Known(state)
-}
 
 /// The backup that an upgrade waits for, by the Job that takes it.
 pub fn awaited(job: &Fact<Job>, cluster: &str) -> Fact<Backup> {

@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::Reader;
-use super::backups;
+use super::{altered, backups};
 use crate::kinds::etcdcluster::Operator;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
@@ -39,7 +39,7 @@ impl Read {
         let (status, is_suspect) = (cluster.status.as_ref(), seen.suspects_data());
         let wanted = backup::cron_job(spec, status, is_suspect, &operator.guard_image);
         let applied = (&mut state.cron_job, clock::instant());
-        backups::schedule(wanted.as_ref(), &self.cron_job, spec.uid(), applied)
+        altered::backup_schedule(wanted.as_ref(), &self.cron_job, spec.uid(), applied)
     }
 }
 

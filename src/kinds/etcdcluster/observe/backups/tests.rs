@@ -1,9 +1,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::super::altered::backup_schedule;
+use super::super::services::Applied;
 use super::*;
+use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::backup::manifest::{Manifest as Told, Owner as Whose, Success};
+use crate::kinds::etcdcluster::observation::Found;
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::resources::tests::{GUARD, cluster};
 use crate::kinds::etcdcluster::spec::Spec;
@@ -188,7 +193,7 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
     foreign.metadata.owner_references = None;
     let outdated = made(&another);
     let schedule = |wanted: Option<&Manifest>, found: &Fact<CronJob>| {
-        schedule(wanted, found, UID, (&mut Applied::default(), Instant::now()))
+        backup_schedule(wanted, found, UID, (&mut Applied::default(), Instant::now()))
     };
     let of = |wanted, found: &CronJob| schedule(wanted, &Fact::Known(found.clone()));
     assert_eq!(schedule(Some(&wanted), &Fact::Absent), Fact::Known(Found::Outdated));
@@ -209,7 +214,7 @@ fn a_cron_job_that_another_client_changes_each_time_is_left_for_a_while() {
     let (begun, mut applied) = (Instant::now(), Applied::default());
     let mut of = |wanted: &Manifest, found: &CronJob, second| {
         let now = begun + Duration::from_secs(second);
-        let state = schedule(Some(wanted), &Fact::Known(found.clone()), UID, (&mut applied, now));
+        let state = backup_schedule(Some(wanted), &Fact::Known(found.clone()), UID, (&mut applied, now));
         if state == Fact::Known(Found::Outdated) {
             applied.count();
         }

@@ -13,7 +13,7 @@ const OF_THE_ONE_BEFORE: [&str; 6] = [
     "GET CURRENT DIAGNOSTICS",
 ];
 
-/// Variables that the server lets nobody change in a transaction.
+/// Variables that no client may change in a transaction.
 const NOT_IN_TRANSACTION: [&str; 14] = [
     "@@TRANSACTION_ISOLATION",
     "@@TRANSACTION_READ_ONLY",
