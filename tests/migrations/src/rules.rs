@@ -163,7 +163,9 @@ impl World {
             return false;
         };
         let is_at_work = self.jobs.iter().any(|job| job.ended.is_none()) || !self.orphans.is_empty();
-        let is_excused = self.restored.is_some() || self.is_misled || self.object.is_deleting;
+        // A run that looks takes no lock: it says what was so when it looked.
+        let is_excused =
+            self.restored.is_some() || self.is_misled || self.is_overtaken || self.object.is_deleting;
         if is_at_work || is_excused || !self.is_alone() {
             return false;
         }

@@ -301,6 +301,8 @@ pub struct World {
     pub missing: Option<u16>,
     /// A person has said what was not so.
     pub is_misled: bool,
+    /// A pod whose Job was deleted has changed the database since a run ended.
+    pub is_overtaken: bool,
     pub broken: Option<Rule>,
 }
 
@@ -325,6 +327,7 @@ impl World {
             restored: None,
             missing: None,
             is_misled: false,
+            is_overtaken: false,
             broken: None,
         }
     }
@@ -379,6 +382,7 @@ impl World {
         }
         let Some(ended) = self.work(&job, course) else { return false };
         self.jobs[at].ended = Some(ended);
+        self.is_overtaken = false;
         // A pod whose Job is gone does not begin once another run has.
         self.orphans.retain(|_| job.purpose.only_reads());
         let is_passing = match ended {
@@ -399,7 +403,10 @@ impl World {
             return false;
         }
         let Some(job) = self.orphans.pop() else { return false };
-        self.work(&job, course).is_some()
+        let before = self.database.clone();
+        let works = self.work(&job, course).is_some();
+        self.is_overtaken |= self.database != before;
+        works
     }
 
     fn delete_job(&mut self) -> bool {

@@ -10,7 +10,7 @@ use crate::kinds::databasemigration::api::v1::{
 };
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::resources::assignment::resolution;
-use crate::kinds::databasemigration::result::{self, RunResult};
+use crate::kinds::databasemigration::result::{self, Class, RunResult};
 use crate::kinds::databasemigration::spec::Spec;
 
 /// Applied scripts that a status lists.
@@ -160,10 +160,18 @@ fn doubt(before: &DatabaseMigrationStatus, run: &Run, report: Option<&RunResult>
     if let Some(found) = &result.in_doubt {
         return found.run.clone();
     }
-    // A run that changes nothing goes by an answer, and leaves the doubt.
-    let settles_nothing = run.resolved.is_some() && !changes(run.purpose);
+    // A run that changes nothing goes by an answer, and leaves the doubt. So does a run that came to no script.
+    let settles_nothing = run.resolved.is_some() && (!changes(run.purpose) || has_begun_nothing(result));
     let is_settled = !settles_nothing && has_planned(result);
     if is_settled || result.outcome == result::Outcome::Reverted { None } else { known() }
+}
+
+/// Whether a run failed before its first script, as far as its report says.
+fn has_begun_nothing(result: &RunResult) -> bool {
+    // Nor does an answer settle anything while an index that the script made is not valid.
+    let is_of_script = |error: &result::LastError| error.id.is_some() && error.class != Class::InvalidIndex;
+    let is_at_script = result.last_error.as_ref().is_some_and(is_of_script);
+    result.outcome == result::Outcome::Failed && result.applied_now == 0 && !is_at_script
 }
 
 /// How many scripts that were applied the history lacks. A run that applies them has been asked for.

@@ -29,7 +29,10 @@ const UNVERIFIED_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// How things are; `status` has taken in what the newest run has ended with.
 pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationStatus) -> Situation {
     let view = View { spec, observed, status };
-    if let Some(run) = newest(observed)
+    let told = status.last_run.as_ref().map(|last| last.number).unwrap_or_default();
+    // A look is over when its report was read, also when its pod is gone before its Job has ended.
+    let is_over = |run: &&Run| run.purpose == Purpose::Verify && run.number <= told;
+    if let Some(run) = newest(observed).filter(|run| !is_over(run))
         && let RunState::Active(_) = run.state
     {
         // A run that only reads may go with the object.

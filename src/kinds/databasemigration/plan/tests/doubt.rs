@@ -208,6 +208,37 @@ fn an_answer_that_was_corrected_too_late_is_not_about_the_next_doubt() {
 }
 
 #[test]
+fn a_doubt_that_a_run_did_not_come_to_is_known_as_before() {
+    let at = |class, id: Option<&str>| {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        cluster.end_as(in_doubt);
+        is(&says(&mut cluster, "002=applied"), Phase::Running, "False", "Running");
+        let id = id.map(str::to_owned);
+        let plan = cluster.end_as(|result| {
+            failure(class)(result);
+            result.last_error.as_mut().unwrap().id = id;
+        });
+        let known = plan.status.last_run.as_ref().unwrap().doubt.clone();
+        let history = find(plan.status.conditions.as_ref().unwrap(), "HistoryConsistent").unwrap();
+        assert_eq!(history.status == "True", known.is_none(), "{class:?}: {history:?}");
+        (cluster, known)
+    };
+    for class in [Class::Interrupted, Class::LockTimeout, Class::Connection] {
+        assert_eq!(at(class, None).1.as_deref(), Some("u1.1"), "{class:?}");
+    }
+    assert_eq!(at(Class::Syntax, Some("002")).1, None, "its statement was refused, and the doubt is over");
+    // The person is told to give another answer, which is about the same doubt.
+    let (mut cluster, known) = at(Class::InvalidIndex, Some("002"));
+    assert_eq!(known.as_deref(), Some("u1.1"));
+    says(&mut cluster, "002=retry");
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    is(&cluster.end_as(in_doubt), Phase::Running, "False", "Running");
+    assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+}
+
+#[test]
 fn a_report_that_does_not_say_which_run_left_a_doubt_is_about_a_new_one() {
     let mut cluster = Cluster::new(&json!({}));
     cluster.settle();

@@ -71,6 +71,24 @@ fn what_is_missing_in_the_history_is_reported_and_applied_only_when_a_person_ask
 }
 
 #[test]
+fn a_look_whose_pod_is_gone_before_its_job_has_ended_has_said_what_it_said() {
+    let doubt: fn(&mut RunResult) = |result| {
+        result.outcome = result::Outcome::InDoubt;
+        let run = Some("u1.1".to_owned());
+        result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1, run });
+    };
+    let lacks: fn(&mut RunResult) = |result| *result = said(result::Outcome::Planned, 1, &["002"]);
+    for (ends, reason) in [(doubt, "InDoubt"), (lacks, "HistoryDiverged")] {
+        let mut cluster = looking();
+        let before = cluster.end_as(ends);
+        assert_eq!((ready(&before).0, ready(&before).1), ("False".to_owned(), reason.to_owned()));
+        // The Job controller deletes the pod first, and ends the Job afterwards.
+        cluster.observed.runs.last_mut().unwrap().state = RunState::Active(None);
+        assert_eq!(ready(&cluster.settle()), ready(&before));
+    }
+}
+
+#[test]
 fn a_script_that_was_edited_behind_our_back_is_reported() {
     let mut cluster = looking();
     let plan = cluster.end_as(blocked(result::BlockedReason::ChecksumMismatch, "edited"));
