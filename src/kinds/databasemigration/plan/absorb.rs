@@ -279,8 +279,11 @@ fn take(
     if let Some(count) = applied_count(result) {
         status.applied_count = i32::try_from(count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
-        // A run that only reads leaves a doubt as it is, whatever its assignment says of it.
-        let is_sure = has_succeeded(result.outcome) && run.resolved.is_none();
+        // A run that only reads leaves a doubt as it is, whatever its assignment says of it. It takes no lock: the pod of a
+        // lost run may still be at work.
+        let is_sure = has_succeeded(result.outcome)
+            && run.resolved.is_none()
+            && (changes(purpose) || !before_was_unknown);
         status.applied_snapshot.take_if(|_| is_sure && count == 0);
     }
     // Without the history it is not known what is pending.
