@@ -7,6 +7,7 @@
 
 mod base;
 mod rows;
+mod speed;
 mod text;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use base::{Assigned, Base, Ended, Engine, With};
 use rows::{KNOWN, refused};
+use speed::{a_megabyte_is_read, ten_thousand_statements};
 use text::{Part, Script, scripts};
 
 /// Scripts of an engine that run side by side.
@@ -251,7 +253,7 @@ fn dies_and_goes_on(engine: Engine<'_>, script: &Script, counts: &Counts) -> Vec
             let base = Base::new(engine);
             let death = Some(format!("{point}#{time}"));
             let ended =
-                base.by_gatehouse(&assigned(&script.parts, None), "r1", &With { death, answer: None });
+                base.by_gatehouse(&assigned(&script.parts, None), "r1", &With { death, ..With::default() });
             match ended.code {
                 None => {
                     let why = goes_on(&base, script, has_run, &expected, counts);
@@ -358,4 +360,6 @@ on_each![
     dumps_run_again,
     is_refused_by_name,
     a_folder_of_hundreds,
+    a_megabyte_is_read,
+    ten_thousand_statements,
 ];

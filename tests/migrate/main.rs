@@ -84,9 +84,9 @@ impl Run {
         }
     }
 
-    /// Whether it runs at night alone: MySQL is fetched from where it changes.
-    const fn is_long(self) -> bool {
-        matches!(self, Self::MySql(_))
+    /// Whether a test runs at night alone: MySQL is fetched from where it changes, and other work would be measured too.
+    fn is_long(self, name: &str) -> bool {
+        matches!(self, Self::MySql(_)) || name.starts_with("speed::")
     }
 }
 
@@ -200,16 +200,17 @@ fn folders() -> Vec<Named> {
 /// The corpus of scripts, on each engine.
 fn on_corpus() -> Vec<Named> {
     macro_rules! tests {
-        ($($test:ident),* $(,)?) => {
+        ($module:literal: $($test:ident),* $(,)?) => {
             [$(
-                (concat!("corpus::postgres::", stringify!($test)), Run::Servers(corpus::on_postgres::$test)),
-                (concat!("corpus::sqlite::", stringify!($test)), Run::Servers(corpus::on_sqlite::$test)),
-                (concat!("corpus::mariadb::", stringify!($test)), Run::MariaDb(corpus::on_server::$test)),
-                (concat!("corpus::mysql::", stringify!($test)), Run::MySql(corpus::on_server::$test)),
+                (concat!($module, "::postgres::", stringify!($test)), Run::Servers(corpus::on_postgres::$test)),
+                (concat!($module, "::sqlite::", stringify!($test)), Run::Servers(corpus::on_sqlite::$test)),
+                (concat!($module, "::mariadb::", stringify!($test)), Run::MariaDb(corpus::on_server::$test)),
+                (concat!($module, "::mysql::", stringify!($test)), Run::MySql(corpus::on_server::$test)),
             )*]
         };
     }
-    let tests = tests![
+    let speed = tests!["speed": a_megabyte_is_read, ten_thousand_statements];
+    let tests = tests!["corpus":
         all_are_equal,
         failures_are_mended,
         deaths_are_survived,
@@ -217,24 +218,20 @@ fn on_corpus() -> Vec<Named> {
         is_refused_by_name,
         a_folder_of_hundreds,
     ];
-    tests.into_iter().map(|(name, run)| (name.to_owned(), run)).collect()
+    tests.into_iter().chain(speed).map(|(name, run)| (name.to_owned(), run)).collect()
 }
 
 /// As objects of a control plane.
 fn objects() -> Vec<Named> {
-    vec![
-        (
-            "searched::nothing_in_a_cluster_shows_credentials_scripts_or_values".to_owned(),
-            Run::Objects(searched::nothing_in_a_cluster_shows_credentials_scripts_or_values),
-        ),
-        (
-            "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
-            Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
-        ),
-        (
-            "ancestors::their_samples_are_reconciled".to_owned(),
-            Run::Objects(ancestors::their_samples_are_reconciled),
-        ),
+    macro_rules! tests {
+        ($($module:ident: $test:ident),* $(,)?) => {
+            vec![$((concat!(stringify!($module), "::", stringify!($test)).to_owned(), Run::Objects($module::$test))),*]
+        };
+    }
+    tests![
+        searched: nothing_in_a_cluster_shows_credentials_scripts_or_values,
+        objects: a_doubt_is_settled_by_the_word_of_a_person,
+        ancestors: their_samples_are_reconciled,
     ]
 }
 
@@ -372,10 +369,10 @@ fn on_mysql() -> Vec<Named> {
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);
-    let wanted = |(name, run): &Named| harness.lists() || harness.wants(name, run.is_long());
+    let wanted = |(name, run): &Named| harness.lists() || harness.wants(name, run.is_long(name));
     let tests: Vec<_> = all().into_iter().filter(wanted).collect();
     if harness.lists() || tests.is_empty() {
-        let listed = |(name, run): Named| Test::new(name, LIMIT, || {}).long(run.is_long());
+        let listed = |(name, run): Named| Test::new(&name, LIMIT, || {}).long(run.is_long(&name));
         harness.run(tests.into_iter().map(listed).collect(), THREADS);
         return harness.end();
     }
@@ -389,7 +386,7 @@ fn main() -> ExitCode {
     let tests = tests.into_iter().map(|(name, run)| {
         let ground = Arc::clone(&ground);
         let limit = if name.starts_with("corpus::") { LIMIT * 4 } else { LIMIT };
-        Test::new(name, limit, move || run.on(&ground)).long(run.is_long())
+        Test::new(&name, limit, move || run.on(&ground)).long(run.is_long(&name))
     });
     harness.run(tests.collect(), THREADS);
     drop(ground);

@@ -1,6 +1,5 @@
 //! A database that nothing is in, what runs in it, and all that it has by then as text.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -90,8 +89,10 @@ impl<'a> Base<'a> {
         let name = match engine {
             Engine::Server(server) => {
                 let name = format!("corpus{number}");
-                let letters = if server.engine == "PostgreSQL" { "" } else { " CHARACTER SET utf8mb4" };
-                server.sql("", &format!("CREATE DATABASE {name}{letters}"));
+                // PostgreSQL writes each page into its log otherwise.
+                let is_postgres = server.engine == "PostgreSQL";
+                let how = if is_postgres { "STRATEGY = FILE_COPY" } else { "CHARACTER SET utf8mb4" };
+                server.sql("", &format!("CREATE DATABASE {name} {how}"));
                 name
             }
             Engine::Sqlite => folder.path().join("base.db").to_str().unwrap().to_owned(),
@@ -148,14 +149,14 @@ impl<'a> Base<'a> {
             Engine::Sqlite => json!({ "engine": "SQLite", "name": self.name }),
         };
         let mut assignment = json!({
-            "version": 1, "database": database, "run": { "uid": run }, "mode": "Apply", "lockWait": "60s",
+            "version": 1, "database": database, "run": { "uid": run }, "mode": with.mode.unwrap_or("Apply"), "lockWait": "60s",
             "scripts": assigned.collect::<Vec<_>>(),
         });
         if let Some((id, word)) = with.answer {
             assignment["resolve"] = json!({ "id": id, "as": word });
         }
         fs::write(folder.join("assignment"), assignment.to_string()).unwrap();
-        let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate", "run"]);
+        let mut command = Program::gatehouse(&program(), &["migrate", "run"]);
         command.arg("--assignment").arg(folder.join("assignment"));
         command.arg("--scripts").arg(folder.join("scripts"));
         command.arg("--termination-log").arg(folder.join("report"));
@@ -168,7 +169,7 @@ impl<'a> Base<'a> {
 
     /// Runs all scripts of a folder by gatehouse.
     pub fn folder_by_gatehouse(&self, scripts: &std::path::Path) -> Ended {
-        let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate", "run"]);
+        let mut command = Program::gatehouse(&program(), &["migrate", "run"]);
         command.args(["--engine", self.engine.name(), "--database", &self.name, "--tls-mode", "Disable"]);
         if let Engine::Server(server) = self.engine {
             command.args(["--host", "127.0.0.1", "--port", &server.port.to_string()]);
@@ -220,6 +221,8 @@ impl<'a> Base<'a> {
     fn dump_of_postgres(&self, server: &Server, options: &[&str]) -> String {
         let mut command = server.client("pg_dump");
         command.args(options).args(["--exclude-table=public.gatehouse_migrations*", &self.name]);
+        // Half of the time went into compiling queries that run once.
+        command.env("PGOPTIONS", "-c jit=off");
         let text = said(command.output().unwrap()).unwrap();
         // Each dump has another word there.
         let lines = text
@@ -239,20 +242,19 @@ impl<'a> Base<'a> {
     }
 
     fn grants(&self, server: &Server) -> String {
-        let mut text = String::new();
-        for (table, columns) in [
+        let of_table = |(table, columns)| {
+            let name = &self.name;
+            format!(
+                "SELECT CONCAT_WS('/', '{table}', {columns}) AS one FROM mysql.{table} WHERE Db = '{name}'"
+            )
+        };
+        let tables = [
             ("tables_priv", "User, Table_name, Table_priv, Column_priv"),
             ("columns_priv", "User, Table_name, Column_name, Column_priv"),
             ("procs_priv", "User, Routine_name, Routine_type, Proc_priv"),
-        ] {
-            let query = format!(
-                "SELECT CONCAT_WS('/', {columns}) FROM mysql.{table} WHERE Db = '{}' ORDER BY 1",
-                self.name
-            );
-            // Writing to a string does not fail.
-            let _written = writeln!(text, "{table}: {:?}", server.sql("", &query));
-        }
-        text
+        ];
+        let query = tables.map(of_table).join(" UNION ALL ");
+        format!("{:?}", server.sql("", &format!("{query} ORDER BY 1")))
     }
 
     fn dump_of_sqlite(&self) -> String {
@@ -278,9 +280,16 @@ impl Drop for Base<'_> {
     }
 }
 
+/// The program of this build, or the one whose figures are asked for.
+fn program() -> PathBuf {
+    std::env::var_os("GATEHOUSE_PROGRAM").map_or_else(|| kit::gatehouse!().to_owned(), PathBuf::from)
+}
+
 /// What a run has beside its scripts.
 #[derive(Default)]
 pub struct With<'a> {
+    /// The mode, where it is not `Apply`.
+    pub mode: Option<&'a str>,
     /// The script in doubt, and what a person says of it.
     pub answer: Option<(&'a str, &'a str)>,
     /// The point that the process dies at.

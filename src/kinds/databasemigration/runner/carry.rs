@@ -76,10 +76,11 @@ impl<'a> Task<'a> {
         !runs_again && statement.is_some_and(|statement| statement.may_commit_within(&self.text.all))
     }
 
-    /// How long a statement may wait for one lock. What is done concurrently consists of waits for others.
+    /// How long a statement may wait for one lock. What is done concurrently consists of waits for others; such a statement
+    /// of PostgreSQL is the only one of its script.
     fn lock_limit(&self) -> Option<Duration> {
         let limit = self.script().timeouts.lock();
-        let is_concurrent = || self.text.statements.iter().any(|one| one.has("CONCURRENTLY"));
+        let is_concurrent = || self.text.statement(1).is_some_and(|one| one.has("CONCURRENTLY"));
         limit.filter(|_| self.way() != Way::Statements || !is_concurrent())
     }
 
