@@ -46,9 +46,8 @@ fn succeeds(ended: &Ended) {
 
 /// So many statements, each with what ends it.
 fn inserts(count: usize, end: &str) -> String {
-    (1..=count)
-        .map(|n| format!("INSERT INTO a VALUES ({n}, 'the row of the number {n}; and more'){end}"))
-        .collect()
+    let insert = |n| format!("INSERT INTO a VALUES ({n}, 'the row of the number {n}; and more'){end}");
+    (1..=count).map(insert).collect::<Vec<_>>().concat()
 }
 
 const TABLE: &str = "CREATE TABLE a (id INTEGER PRIMARY KEY, body VARCHAR(99));\n";

@@ -345,15 +345,7 @@ pub fn held() -> Slice {
 pub fn late_runs() -> Slice {
     let mut start = World::new(Object { scripts: vec![1, 2], retries: 1, ..shop() });
     start.around = Surroundings { takes_time: true, has_sidecar: false };
-    start.faults = Faults {
-        deadlines: 1,
-        doubts: 1,
-        answers: 2,
-        kills: 1,
-        unreached: 1,
-        crashes: 1,
-        ..Faults::default()
-    };
+    start.faults = Faults { deadlines: 1, doubts: 1, answers: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[APPLIED, SETTLED, LOST, says_now!(DeadlineExceeded), says_now!(InDoubt)], &[])
 }
 
@@ -366,8 +358,7 @@ const LOST: Reach = ("a run has done all, its report is lost, and it says so aft
 pub fn drained_nodes() -> Slice {
     let mut start = World::new(Object { scripts: vec![1, 2], retries: 0, ..shop() });
     start.around = Surroundings { takes_time: true, has_sidecar: false };
-    start.faults =
-        Faults { evictions: 2, doubts: 1, answers: 2, crashes: 1, expiries: 1, ..Faults::default() };
+    start.faults = Faults { evictions: 1, doubts: 1, answers: 1, expiries: 1, ..Faults::default() };
     Slice::new(start, &[APPLIED, LOST, says_now!(RetriesExhausted)], &[])
 }
 
@@ -389,7 +380,7 @@ pub fn late_reverts() -> Slice {
     let mut start = World::new(Object { reverts: true, ..shop() });
     start.around = Surroundings { takes_time: true, has_sidecar: false };
     start.edits = vec![Edit::NoSource, Edit::Delete];
-    start.faults = Faults { deadlines: 2, doubts: 1, answers: 2, ..Faults::default() };
+    start.faults = Faults { deadlines: 1, doubts: 1, ..Faults::default() };
     Slice::new(start, &[GONE, TAKEN_BACK], &[])
 }
 

@@ -79,14 +79,14 @@ fn strangers() -> [Value; 4] {
 
 #[test]
 fn what_a_schema_refuses_hides_no_fault_elsewhere_and_adds_none() {
-    let mut planted = 0;
-    for (text, wrong) in EXAMPLES {
+    let (mut planted, mut wrong) = (0, Vec::new());
+    for (text, faulty) in EXAMPLES {
         let mut object = example(text);
-        for (pointer, value) in wrong {
+        for (pointer, value) in faulty {
             *object.pointer_mut(pointer).unwrap() = json!(value);
         }
         let before = faults(&object);
-        assert!(before.len() >= wrong.len(), "{before:?}");
+        assert!(before.len() >= faulty.len(), "{before:?}");
         let mut all = Vec::new();
         places(&object["spec"], &Path::spec(), &mut all);
         for path in all {
@@ -103,27 +103,30 @@ fn what_a_schema_refuses_hides_no_fault_elsewhere_and_adds_none() {
                 }
                 planted += 1;
                 let found = faults(&planting);
-                let case = format!(
-                    "{stranger} at {path} of {} {}: {found:#?}",
-                    object["apiVersion"], object["kind"]
-                );
-                for fault in before.iter().filter(|fault| is_apart(fault)) {
-                    assert!(found.contains(fault), "{fault} is hidden by {case}");
-                }
-                // No window and no script has the name any more.
+                let case = format!("{stranger} at {path} of {} {}", object["apiVersion"], object["kind"]);
+                // Without a service that can be read it is not known whether one is made.
+                let is_unknown = |fault: &FieldError| {
+                    fault.detail.ends_with("the Service is named so") && path.to_string() == "spec.service"
+                };
+                let hidden = before.iter().filter(|fault| is_apart(fault) && !is_unknown(fault));
+                let hidden = hidden.filter(|fault| !found.contains(fault));
+                wrong.extend(hidden.map(|fault| format!("{fault} is hidden by {case}")));
+                // The planted value has removed the window, the script or the field that the other field needs.
                 let refers = |fault: &FieldError| {
-                    fault.detail.starts_with("must be the name of a window")
-                        || fault.detail.starts_with("must be the id of")
+                    ["must be the name of a window", "must be the id of", "needs "]
+                        .iter()
+                        .any(|begin| fault.detail.starts_with(begin))
                 };
                 let is_known = |fault: &FieldError| {
                     before.contains(fault) || is_within(&fault.path, &path) || refers(fault)
                 };
-                let added: Vec<_> = found.iter().filter(|fault| !is_known(fault)).collect();
-                assert!(added.is_empty(), "{added:#?} is added by {case}");
+                let added = found.iter().filter(|fault| !is_known(fault));
+                wrong.extend(added.map(|fault| format!("{fault} is added by {case}")));
             }
         }
     }
     assert!(planted > 500, "{planted}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Objects, and the fields of all of their faults.
