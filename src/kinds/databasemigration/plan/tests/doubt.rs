@@ -228,7 +228,7 @@ fn a_doubt_that_a_run_did_not_come_to_is_known_as_before() {
         assert_eq!(at(class, None).1.as_deref(), Some("u1.1"), "{class:?}");
     }
     assert_eq!(at(Class::Syntax, Some("002")).1, None, "its statement was refused, and the doubt is over");
-    // The person is told to give another answer, which is about the same doubt.
+    // The message asks for another answer, which is about the same doubt.
     let (mut cluster, known) = at(Class::InvalidIndex, Some("002"));
     assert_eq!(known.as_deref(), Some("u1.1"));
     says(&mut cluster, "002=retry");
