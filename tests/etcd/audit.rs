@@ -118,11 +118,12 @@ fn termination_message(log: &str) -> &str {
 }
 
 pub async fn a_member_that_does_not_start_over_its_data_is_named_by_the_others(version: EtcdVersion) {
-    let check = match version {
-        EtcdVersion::V3_5 => "--experimental-initial-corrupt-check=true",
-        EtcdVersion::V3_6 | EtcdVersion::V3_7 => "--feature-gates=InitialCorruptCheck=true",
+    let flags: &[&str] = match version {
+        // Before its first raft snapshot, etcd 3.5 does not know its peers when it compares, and finds no difference.
+        EtcdVersion::V3_5 => &["--experimental-initial-corrupt-check=true", "--snapshot-count=1"],
+        EtcdVersion::V3_6 | EtcdVersion::V3_7 => &["--feature-gates=InitialCorruptCheck=true"],
     };
-    let mut cluster = Cluster::with(version, 3, &[check]).await;
+    let mut cluster = Cluster::with(version, 3, flags).await;
     let [value, altered] = VALUES;
     cluster.client(0).put(b"key", value).await.unwrap();
     assert_eq!(told(&cluster, &[0, 1, 2]).await, Fact::Known(Audit::Equal));

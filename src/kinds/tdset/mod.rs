@@ -343,7 +343,8 @@ impl Reconciler for Operator {
         if let Some(Ok(scaled)) = &execution.seen.target {
             state.recall.workload.clone_from(&scaled.scale.metadata.uid);
         }
-        if let Some(transition) = &plan.transition {
+        let answer_lost = state.recall.carried.reported_by(&execution.status.before);
+        if let Some(transition) = plan.transition.as_ref().or(answer_lost) {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             self.metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
         }

@@ -100,6 +100,19 @@ pub struct Unreported {
     pub reverted: Option<Reverted>,
 }
 
+impl Unreported {
+    /// The transition, if `status` reports it already: the API server wrote the status, and its answer was lost.
+    #[must_use]
+    pub fn reported_by(&self, status: &TDSetStatus) -> Option<&PastTransition> {
+        // A status has whole seconds.
+        let second = |transition: &PastTransition| transition.time.0.as_second();
+        let last = status.last_transition.as_ref()?;
+        self.transition
+            .as_ref()
+            .filter(|transition| transition.to == last.to && second(transition) == second(last))
+    }
+}
+
 /// A count of another client that is taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reverted {
