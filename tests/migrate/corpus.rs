@@ -210,6 +210,30 @@ fn failures_are_mended(engine: Engine<'_>) {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
+/// Whether the engine numbers rows: a number that was rolled back does not come again.
+fn generates_ids(script: &Script) -> bool {
+    let generates = |text: &str| {
+        let text = text.to_uppercase();
+        ["AUTO_INCREMENT", "SERIAL", "AS IDENTITY", "NEXTVAL"].iter().any(|word| text.contains(word))
+    };
+    script.parts.iter().any(|part| generates(&part.text))
+}
+
+/// A dump with one mark in the place of each number.
+fn without_numbers(dump: &str) -> String {
+    let mut digits = dump.chars().peekable();
+    let mut text = String::with_capacity(dump.len());
+    while let Some(one) = digits.next() {
+        if one.is_ascii_digit() {
+            while digits.next_if(char::is_ascii_digit).is_some() {}
+            text.push('#');
+        } else {
+            text.push(one);
+        }
+    }
+    text
+}
+
 /// Goes on where a run died; nothing if that gives what was to be left.
 fn goes_on(
     base: &Base<'_>,
@@ -228,9 +252,13 @@ fn goes_on(
     }
     match (ended.code, refusal(base.engine, &ended)) {
         (Some(0), _) => {
-            let why = difference(&base.dump(), expected);
+            let dump = base.dump();
+            let why = difference(&dump, expected);
             if why.is_none() {
                 counts.add(word);
+            } else if generates_ids(script) && without_numbers(&dump) == without_numbers(expected) {
+                counts.add("equal but for ids that a rollback had used up");
+                return None;
             }
             why
         }

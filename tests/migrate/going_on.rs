@@ -4,7 +4,7 @@ use kit::databases::Server;
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 
-use super::bed::Bed;
+use super::bed::{Bed, Ended};
 
 /// The script that fails at its fourth statement, which goes well once the table is there.
 const LOST: &str = "CREATE TABLE p (id int AUTO_INCREMENT PRIMARY KEY, n text);\nCREATE TABLE k (p int);\n\
@@ -110,6 +110,113 @@ pub fn rows_that_a_trigger_leaves_are_in_doubt(server: &Server) {
     bed.assignment["resolve"] = json!({ "id": "001", "as": "retry" });
     bed.succeeds("r3");
     assert_eq!(bed.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM journal"), "1,2");
+}
+
+/// Definitions whose objects show whether the statement took effect.
+const DEFINITIONS: [&str; 20] = [
+    "CREATE TABLE a (n int PRIMARY KEY, v int)",
+    "CREATE TABLE gone (n int)",
+    "ALTER TABLE a ADD COLUMN w int, ADD KEY kw (w)",
+    "ALTER TABLE a CHANGE v u bigint",
+    "ALTER TABLE a ADD (x int, y int)",
+    "ALTER TABLE a RENAME COLUMN x TO z, DROP y",
+    "ALTER TABLE a ADD CONSTRAINT c CHECK (n > 0)",
+    "CREATE TABLE b (n int, CONSTRAINT f FOREIGN KEY (n) REFERENCES a (n))",
+    "ALTER TABLE b DROP FOREIGN KEY f",
+    "CREATE UNIQUE INDEX i ON a (u)",
+    "DROP INDEX kw ON a",
+    "DROP TABLE gone",
+    "RENAME TABLE b TO c",
+    "ALTER TABLE c RENAME TO d",
+    "CREATE VIEW v AS SELECT n FROM a",
+    "CREATE PROCEDURE p() SELECT 1",
+    "CREATE FUNCTION f() RETURNS int DETERMINISTIC RETURN 1",
+    "CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW SET NEW.w = 7",
+    "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM a",
+    "DROP VIEW v",
+];
+
+/// Changes of rows and statements that may run again, which also show how they ended.
+const CHANGES: [&str; 7] = [
+    "INSERT INTO a (n, u) VALUES (1, 1), (2, 2)",
+    "UPDATE a SET u = u + 1 ORDER BY u DESC",
+    "ALTER TABLE a MODIFY z bigint, COMMENT = 'changed'",
+    "CREATE TABLE IF NOT EXISTS g (n int)",
+    "INSERT INTO g SELECT u FROM a",
+    "DROP TABLE IF EXISTS absent",
+    "DELETE FROM a WHERE n = 2",
+];
+
+/// A run that dies at a point.
+fn dies(bed: &Bed<'_>, run: &str, point: &str) -> Ended {
+    let (mut command, report) = bed.command(run);
+    command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:{point}", bed.path(run).display()));
+    bed.ended(command, &report)
+}
+
+/// How many runs die one after the other, until a run ends.
+fn deaths(bed: &Bed<'_>, point: &str) -> usize {
+    let most = DEFINITIONS.len() + CHANGES.len();
+    let ended = (0..=most).find(|number| match dies(bed, &format!("run{number}"), point).code {
+        None => false,
+        Some(code) => {
+            assert_eq!(code, 0, "run {number}");
+            true
+        }
+    });
+    ended.expect("each run brings the script on")
+}
+
+pub fn a_statement_whose_effect_shows_is_no_doubt(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", &DEFINITIONS.join(";\n"));
+    // Each run takes up the statement at which the run before it died, and the statement that took effect does not run again.
+    assert_eq!(deaths(&bed, "migrate.statement.after#1"), DEFINITIONS.len());
+    assert_eq!(bed.history(), ["001 applied"]);
+
+    let mut bed = Bed::new(server);
+    let all: Vec<_> = DEFINITIONS.into_iter().chain(CHANGES).collect();
+    bed.script("001", &all.join(";\n"));
+    assert_eq!(deaths(&bed, "migrate.statement.before#2"), all.len() - 1);
+    assert_eq!(bed.history(), ["001 applied"]);
+    assert_eq!(bed.sql("SELECT CAST(u AS CHAR), CAST(w AS CHAR) FROM a"), [["2", "7"]]);
+    assert_eq!(bed.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM g"), "2,3");
+}
+
+pub fn rows_and_their_row_of_the_history_are_committed_together(server: &Server) {
+    for point in ["statement.after#3", "commit.before#2", "commit.after#2", "row.written#2"] {
+        let mut bed = Bed::new(server);
+        bed.script(
+            "001",
+            "CREATE TABLE a (n int);\nINSERT INTO a VALUES (1);\nUPDATE a SET n = n + 1;\nINSERT INTO a VALUES (7)",
+        );
+        assert_eq!(dies(&bed, "r1", &format!("migrate.{point}")).code, None, "{point}");
+        bed.succeeds("r2");
+        assert_eq!(bed.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM a"), "2,7", "{point}");
+    }
+}
+
+/// What another client changes meanwhile, and a statement that nothing shows, are for a person to judge.
+pub fn a_statement_whose_effect_does_not_show_is_in_doubt(server: &Server) {
+    let cases = [
+        ("ALTER TABLE a DROP v, ADD w int", "ALTER TABLE a ADD v int"),
+        ("TRUNCATE TABLE a", "INSERT INTO a VALUES (1, 1)"),
+    ];
+    for (statement, by_another_client) in cases {
+        let mut bed = Bed::new(server);
+        bed.sql("CREATE TABLE a (n int, v int); INSERT INTO a VALUES (1, 1)");
+        bed.script("001", statement);
+        assert_eq!(dies(&bed, "r1", "migrate.statement.after#1").code, None, "{statement}");
+        bed.sql(by_another_client);
+        assert_eq!(bed.fails("r2", 30)["inDoubt"]["id"], "001", "{statement}");
+        bed.assignment["mode"] = json!("Status");
+        let status = bed.run("status");
+        assert_eq!(status.result["inDoubt"]["id"], "001", "a look knows the doubt: {status:?}");
+        bed.assignment["mode"] = json!("Apply");
+        bed.assignment["resolve"] = json!({ "id": "001", "as": "applied" });
+        assert_eq!(bed.succeeds("r3")["appliedNow"], 0, "{statement}");
+        assert_eq!(bed.history(), ["001 applied"]);
+    }
 }
 
 pub fn what_did_not_run_is_no_doubt(server: &Server) {

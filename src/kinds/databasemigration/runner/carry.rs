@@ -86,7 +86,7 @@ impl<'a> Task<'a> {
 
     fn entry(&self, state: State) -> Entry<'a> {
         let kind = match self.script().kind {
-            _ if self.is_down && state == State::Running => DOWN,
+            _ if self.is_down && state.is_begun() => DOWN,
             ScriptKind::Schema => "Schema",
             ScriptKind::Data => "Data",
             ScriptKind::Check => "Check",

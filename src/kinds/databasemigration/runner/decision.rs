@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use super::super::assignment::{Assignment, OutOfOrder, Resolution};
 use super::super::result::{Blocked, BlockedReason, InDoubt, Plan};
+use super::effects::Side;
 use super::history::{Row, State};
 use super::scripts::{Loaded, Text, not_runnable};
 use crate::api::script;
@@ -30,6 +31,9 @@ pub const DOWN: &str = "Down";
 pub struct Surroundings {
     /// The sessions, among those that the history has as at work, that the server still has.
     pub alive: Vec<String>,
+    /// By the id of a script that was begun and has no end: the side on which the database is of the statement that the
+    /// script stands at, if the database shows that.
+    pub sides: BTreeMap<String, Side>,
     /// It has tables of others.
     pub has_tables: bool,
     /// A table where scripts make theirs, if the database has tables of others there and no series has a history in it.
@@ -92,7 +96,7 @@ pub struct Pending {
 #[must_use]
 pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around: &Surroundings) -> Decision {
     let rows_by_id: BTreeMap<_, _> = rows.iter().map(|row| (row.id.as_str(), row)).collect();
-    if let Some(row) = rows.iter().find(|row| row.state == State::Running && is_alive(row, around)) {
+    if let Some(row) = rows.iter().find(|row| row.state.is_begun() && is_alive(row, around)) {
         return Decision::Busy(row.id.clone());
     }
     let mut work = Work::default();
@@ -111,7 +115,7 @@ pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around:
             work.pending.push(Pending { index, from: 1, is_half_taken_back: false });
             continue;
         };
-        match judged(assignment, loaded, row, &mut work) {
+        match judged(assignment, loaded, row, around, &mut work) {
             Ok(Standing::Applied) => last_applied = Some(id),
             Ok(Standing::Pending(from)) => {
                 if let Err(blocked) = finds_its_session(assignment, id, &loaded.up, from) {
@@ -197,8 +201,17 @@ impl From<Box<Blocked>> for Stop {
     }
 }
 
-fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
+fn judged(
+    assignment: &Assignment,
+    loaded: &Loaded,
+    row: &Row,
+    around: &Surroundings,
+    work: &mut Work,
+) -> Result<Standing, Stop> {
     let id = &row.id;
+    if let Some(side) = around.sides.get(id).filter(|_| is_resolved(assignment, row)) {
+        work.warnings.push(unneeded(row, *side));
+    }
     match row.state {
         State::Applied if is_half_taken_back(row) => {
             resumed_down(loaded, row)?;
@@ -217,13 +230,15 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
         }
         State::Reverted => Ok(Standing::Pending(1)),
         State::Failed => {
-            if assignment.resolve.as_ref().is_some_and(|resolve| resolve.id == *id) {
+            if is_resolved(assignment, row) {
                 work.warnings.push(unused(row));
             }
             Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?))
         }
-        State::Running if row.kind == DOWN => taken_back(assignment, loaded, row, work),
-        State::Running => match answer(assignment, row) {
+        State::Running | State::Resumable if row.kind == DOWN => {
+            taken_back(assignment, loaded, row, around, work)
+        }
+        State::Running | State::Resumable => match resolution(assignment, row, around) {
             Some(Resolution::Applied) => {
                 let next = row.statement.saturating_add(1);
                 let count = loaded.up.statements.len();
@@ -249,6 +264,31 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
     }
 }
 
+fn is_resolved(assignment: &Assignment, row: &Row) -> bool {
+    assignment.resolve.as_ref().is_some_and(|resolve| resolve.id == row.id)
+}
+
+/// An answer about a script of which the database shows how far it is.
+fn unneeded(row: &Row, side: Side) -> String {
+    let has = match side {
+        Side::Before => "has not taken effect, and runs",
+        Side::After => "has taken effect, and does not run again",
+    };
+    format!(
+        "the answer about script {} counts for nothing: the database shows that its statement {} {has}",
+        row.id, row.statement
+    )
+}
+
+/// How the statement ended that a script stands at: as the database shows, or else as a user says.
+pub fn resolution(assignment: &Assignment, row: &Row, around: &Surroundings) -> Option<Resolution> {
+    match around.sides.get(&row.id) {
+        Some(Side::Before) => Some(Resolution::Retry),
+        Some(Side::After) => Some(Resolution::Applied),
+        None => answer(assignment, row),
+    }
+}
+
 /// An answer about a script that is not in doubt.
 fn unused(row: &Row) -> String {
     format!(
@@ -260,7 +300,7 @@ fn unused(row: &Row) -> String {
 
 /// A user's decision about the script of a row. Not where this run has left it so, or a later one of the same object:
 /// the person has looked at what was before.
-pub fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
+fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == row.id)?;
     let number = |run: &str| {
         let uid = &assignment.object.as_ref()?.uid;
@@ -282,7 +322,7 @@ pub fn left_in_doubt(row: &Row) -> InDoubt {
 pub fn is_half_applied(row: &Row) -> bool {
     match row.state {
         State::Failed => row.done.is_some(),
-        State::Running => row.kind != DOWN,
+        State::Running | State::Resumable => row.kind != DOWN,
         State::Applied | State::Baseline | State::Reverted => false,
     }
 }
@@ -298,10 +338,11 @@ fn taken_back(
     assignment: &Assignment,
     loaded: &Loaded,
     row: &Row,
+    around: &Surroundings,
     work: &mut Work,
 ) -> Result<Standing, Stop> {
     let id = row.id.clone();
-    let next = match answer(assignment, row) {
+    let next = match resolution(assignment, row, around) {
         Some(Resolution::Applied) => row.statement.saturating_add(1),
         Some(Resolution::Retry) => row.statement,
         None => return Err(Stop::InDoubt(left_in_doubt(row))),
@@ -375,7 +416,7 @@ pub fn begin_down(down: &Text, row: &Row) -> Result<u32, Box<Blocked>> {
 
 fn diverged(scripts: &[Loaded], rows: &[Row]) -> Option<Blocked> {
     let is_known = |row: &&Row| scripts.iter().any(|loaded| loaded.script.id == row.id);
-    let counts = |row: &&Row| row.state.is_applied() || row.state == State::Running;
+    let counts = |row: &&Row| row.state.is_applied() || row.state.is_begun();
     let row = rows.iter().filter(counts).find(|row| !is_known(row))?;
     Some(unknown(&row.id, &row.checksum))
 }

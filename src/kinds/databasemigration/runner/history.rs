@@ -23,6 +23,8 @@ pub(super) use tables::Tables;
 pub enum State {
     /// It was begun without a transaction, and nothing says how it ended.
     Running,
+    /// It was begun without a transaction, and the database shows whether the statement that it stands at took effect.
+    Resumable,
     /// It is applied.
     Applied,
     /// It counts as applied since the first contact.
@@ -34,13 +36,15 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Running, Self::Applied, Self::Baseline, Self::Failed, Self::Reverted];
+    const ALL: [Self; 6] =
+        [Self::Running, Self::Resumable, Self::Applied, Self::Baseline, Self::Failed, Self::Reverted];
 
     /// As it is written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Resumable => "resumable",
             Self::Applied => "applied",
             Self::Baseline => "baseline",
             Self::Failed => "failed",
@@ -52,6 +56,12 @@ impl State {
     #[must_use]
     pub const fn is_applied(self) -> bool {
         matches!(self, Self::Applied | Self::Baseline)
+    }
+
+    /// Whether its script was begun statement by statement, and has no end in the history.
+    #[must_use]
+    pub const fn is_begun(self) -> bool {
+        matches!(self, Self::Running | Self::Resumable)
     }
 }
 
@@ -232,8 +242,11 @@ impl Log {
         if self.holds(connection).await? {
             return Ok(());
         }
-        let message = format!("another run took over the series {}", self.series);
-        Err(Failure::new(Class::Busy, message))
+        Err(self.taken_over())
+    }
+
+    fn taken_over(&self) -> Failure {
+        Failure::new(Class::Busy, format!("another run took over the series {}", self.series))
     }
 
     /// Commits where all went well, and rolls back otherwise.
@@ -312,21 +325,33 @@ impl Log {
         entry: &Entry<'_>,
     ) -> Result<(), Failure> {
         if connection.commits_by_itself() {
-            let values = [
-                Value::Number(i64::from(entry.statement)),
-                Value::from(entry.done),
-                Value::Text(&self.series),
-                Value::Text(entry.id),
-                Value::Text(&self.run),
-                Value::Text(&self.token),
-            ];
-            match connection.execute(&self.tables.advance(), &values).await {
-                Ok(1..) => return Ok(()),
-                Err(failure) if failure.is_unanswered => return Err(failure),
-                Ok(_) | Err(_) => {}
+            match self.advance_within(connection, entry).await {
+                Err(failure) if !failure.is_unanswered => {}
+                advanced => return advanced,
             }
         }
         self.write_alone(connection, entry).await
+    }
+
+    /// The same in the transaction that is open.
+    pub(super) async fn advance_within(
+        &self,
+        connection: &mut Connection,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        let values = [
+            Value::Text(entry.state.as_str()),
+            Value::Number(i64::from(entry.statement)),
+            Value::from(entry.done),
+            Value::Text(&self.series),
+            Value::Text(entry.id),
+            Value::Text(&self.run),
+            Value::Text(&self.token),
+        ];
+        match connection.execute(&self.tables.advance(), &values).await? {
+            0 => Err(self.taken_over()),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a row in a transaction of its own.

@@ -1,10 +1,11 @@
 //! Reads what a run needs from a database besides its history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assignment::Engine;
 use super::connection::{Connection, Value};
-use super::decision::{Surroundings, is_first_contact};
+use super::decision::{DOWN, Surroundings, is_first_contact};
+use super::effects::{self, Side};
 use super::failure::Failure;
 use super::history::{Log, Row, State};
 use super::lock;
@@ -18,20 +19,39 @@ pub(super) async fn surroundings(
     rows: &[Row],
 ) -> Result<Surroundings, Failure> {
     let mut alive = Vec::new();
-    let running = rows.iter().filter(|row| row.state == State::Running);
-    for session in running.filter_map(|row| row.session.as_ref()) {
-        if is_alive(connection, log, session).await? {
+    let mut sides = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.state.is_begun()) {
+        if let Some(session) = &row.session
+            && is_alive(connection, log, session).await?
+        {
             alive.push(session.clone());
+        } else if let Some(side) = side(connection, scripts, row).await? {
+            sides.insert(row.id.clone(), side);
         }
     }
     // Asked only where the answer counts.
     if !is_first_contact(scripts, rows) {
-        return Ok(Surroundings { alive, ..Surroundings::default() });
+        return Ok(Surroundings { alive, sides, ..Surroundings::default() });
     }
     let has_tables = table(connection, log, Among::All).await?.is_some();
     let is_older = has_tables && !log.has_others(connection).await?;
     let older_table = if is_older { table(connection, log, Among::Near).await? } else { None };
-    Ok(Surroundings { alive, has_tables, older_table })
+    Ok(Surroundings { alive, sides, has_tables, older_table })
+}
+
+/// The side on which the database is of the statement that a script stands at, if its text is as it was and its run has found
+/// the database before the statement.
+async fn side(connection: &mut Connection, scripts: &[Loaded], row: &Row) -> Result<Option<Side>, Failure> {
+    let loaded = scripts.iter().find(|loaded| loaded.script.id == row.id);
+    let text = match loaded {
+        Some(loaded) if row.kind == DOWN => loaded.down.as_ref(),
+        Some(loaded) => Some(&loaded.up).filter(|up| up.has_checksum(&row.checksum)),
+        None => None,
+    };
+    match text.filter(|_| row.state == State::Resumable) {
+        Some(text) => effects::side(connection, text, row.statement).await,
+        None => Ok(None),
+    }
 }
 
 /// Whether a session may still be at work.

@@ -10,6 +10,7 @@ mod access;
 mod carry;
 mod connection;
 mod decision;
+mod effects;
 mod failure;
 mod history;
 mod inspect;
@@ -275,7 +276,10 @@ impl Course<'_> {
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
         // What blocks is reported before anything is written.
-        self.planned_after_others(patience).await?;
+        if let Err(end) = self.planned_after_others(patience).await {
+            self.note_doubt(&end, patience).await?;
+            return Err(end);
+        }
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
         self.settle(&work, &rows).await?;
@@ -308,6 +312,18 @@ impl Course<'_> {
             done.push(pending.index);
         }
         Ok(Outcome::Succeeded)
+    }
+
+    /// The history has a doubt from now on that the database was to resolve and does not, so that also a run without the
+    /// scripts reports it.
+    async fn note_doubt(&mut self, end: &End, patience: Patience<'_>) -> Result<(), End> {
+        let End::InDoubt(in_doubt, _) = end else { return Ok(()) };
+        let rows = self.log.read(&mut self.connection).await?;
+        let found = rows.iter().find(|row| row.id == in_doubt.id && row.state == State::Resumable);
+        let Some(row) = found else { return Ok(()) };
+        self.take(patience).await?;
+        self.write(&entry(row, &row.kind, State::Running, &row.checksum)).await?;
+        Ok(())
     }
 
     /// Takes the row of the series. A transaction of a client that is gone may still hold it.

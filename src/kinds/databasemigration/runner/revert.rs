@@ -9,7 +9,8 @@ use super::super::assignment::{OnFailure, ScriptKind};
 use super::super::result::{Class, Outcome};
 use super::carry::Task;
 use super::decision::{
-    DOWN, answer, begin_down, finds_its_session, is_half_applied, left_in_doubt, without_down,
+    DOWN, Surroundings, begin_down, finds_its_session, is_half_applied, left_in_doubt, resolution,
+    without_down,
 };
 use super::history::{Row, State};
 use super::lock::Patience;
@@ -52,14 +53,14 @@ impl Course<'_> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
         let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
-        if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
+        if let Some(row) = rows.iter().find(|row| row.state.is_begun()) {
             if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {
                 let message = "the session of another run is still at work";
                 return Err(Failure::new(Class::Busy, message).of(&row.id).into());
             }
             let (work, rows) = self.planned().await?;
             self.settle(&work, &rows).await?;
-            self.settle_failed(&work, &rows).await?;
+            self.settle_failed(&work, &rows, &around).await?;
             return Ok(self.log.read(&mut self.connection).await?);
         }
         Ok(rows)
@@ -67,11 +68,11 @@ impl Course<'_> {
 
     /// The history has as failed, at the statement that is next, what would go on were it to be applied. An `idempotent`
     /// script could run again; here, a person has to say how it ended.
-    async fn settle_failed(&mut self, work: &Work, rows: &[Row]) -> Result<(), End> {
-        let running = rows.iter().find(|row| row.state == State::Running && row.kind != DOWN);
+    async fn settle_failed(&mut self, work: &Work, rows: &[Row], around: &Surroundings) -> Result<(), End> {
+        let running = rows.iter().find(|row| row.state.is_begun() && row.kind != DOWN);
         let next = |row: &Row| work.pending.iter().find(|one| self.scripts[one.index].script.id == row.id);
         let Some((row, next)) = running.and_then(|row| Some((row, next(row)?))) else { return Ok(()) };
-        if answer(&self.request.assignment, row).is_none() {
+        if resolution(&self.request.assignment, row, around).is_none() {
             return Err(End::InDoubt(left_in_doubt(row), None));
         }
         let done = self.scripts[next.index].up.done_before(next.from);

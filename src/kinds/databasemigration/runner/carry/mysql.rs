@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
+use super::super::effects::{self, Side};
 use super::super::failure::mysql::{did_nothing, is_of_text};
 use super::super::statements::Statement;
+use super::super::statements::mysql::effect::Effect;
 use super::super::statements::mysql::read::runs_program;
 use super::super::statements::mysql::rules;
 use super::{
@@ -101,40 +103,98 @@ impl Carrier<'_> {
             self.set_again(*task).await?;
         }
         let mut sums = Sums::of(task.text);
-        let mut is_limited = false;
+        let effects = effects::foreseen(self.connection, task.text);
+        let mut effects = effects.into_iter().skip(usize::try_from(first - 1).unwrap_or_default());
+        let (mut is_limited, mut has_plain_tables) = (false, None);
+        // Where the history has the script, also if no statement is left.
+        let mut stands = (0, State::Resumable);
         for (number, statement) in
             (1..=last).zip(statements).skip(usize::try_from(first - 1).unwrap_or_default())
         {
             // Another try begins here.
             task.from = number;
             let done = sums.before(number);
-            let entry = Entry { statement: number, done: done.as_deref(), ..task.entry(State::Running) };
+            let effect = self.shown(effects.next().flatten(), &mut has_plain_tables).await;
+            let state = if effect.is_some() { State::Resumable } else { State::Running };
+            let entry = Entry { statement: number, done: done.as_deref(), ..task.entry(state) };
             if number == first {
                 self.log.write_alone(self.connection, &entry).await?;
-            } else {
+            } else if stands != (number, state) {
                 self.log.advance(self.connection, &entry).await?;
             }
+            stands = (number, state);
             if !is_limited {
                 self.limit_locks(*task).await?;
             }
             fail_point::reached("migrate.statement.before");
-            let ran = self.run_one(*task, number).await;
-            fail_point::reached("migrate.statement.after");
+            let ran = if effect == Some(Effect::Rows) {
+                let done = sums.before(number + 1);
+                let next = Entry { statement: number + 1, done: done.as_deref(), ..entry };
+                let ran = self.run_with_row(*task, number, &next).await;
+                stands.0 += u32::from(ran.is_ok());
+                ran
+            } else {
+                has_plain_tables = None;
+                let ran = self.run_one(*task, number).await.map(|_| ());
+                fail_point::reached("migrate.statement.after");
+                ran
+            };
             // Such a statement may set the limit to another value.
             is_limited = !runs_program(statement) && !statement.begins(&["SET"]);
             let Err(failure) = ran else { continue };
             let failure = failure.of(task.id()).at(number);
-            if failure.is_unanswered || self.may_have_done_some(*task, statement, &failure).await {
+            if failure.is_unanswered {
+                return Err(unanswered(*task, number, state, failure));
+            }
+            if self.may_have_done_some(*task, statement, &failure).await {
                 return Err(in_doubt(*task, number, failure));
             }
             self.refused(*task, number, done.as_deref(), &failure).await?;
             return Err(failure.into());
         }
-        self.leave_session().await.map_err(|failure| in_doubt(*task, last, failure))?;
+        let state = stands.1;
+        self.leave_session().await.map_err(|failure| unanswered(*task, last, state, failure))?;
         let entry =
             Entry { statement: last, duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
         let written = self.log.write_alone(self.connection, &entry).await;
-        written.map_err(|failure| in_doubt(*task, last, failure))
+        written.map_err(|failure| unanswered(*task, last, state, failure))
+    }
+
+    /// The effect of a statement, if the database shows later whether the statement took effect.
+    async fn shown(&mut self, effect: Option<Effect>, has_plain_tables: &mut Option<bool>) -> Option<Effect> {
+        let effect = effect?;
+        if effect == Effect::Repeatable {
+            return Some(effect);
+        }
+        // A trigger may change a table that the statement does not name.
+        let has_plain_tables = match *has_plain_tables {
+            Some(has) => has,
+            None => *has_plain_tables.insert(self.plain_tables().await.is_none_or(|all| !all.is_empty())),
+        };
+        if has_plain_tables || !self.connection.commits_by_itself() {
+            return None;
+        }
+        if let Effect::Objects(signs) = &effect
+            && !matches!(effects::look(self.connection, signs).await, Ok(Some(Side::Before)))
+        {
+            return None;
+        }
+        Some(effect)
+    }
+
+    /// Runs a statement that only changes rows, in one transaction with the row of the history.
+    async fn run_with_row(&mut self, task: Task<'_>, number: u32, next: &Entry<'_>) -> Result<(), Failure> {
+        self.log.begin(self.connection, None).await?;
+        let ran = self.run_one(task, number).await;
+        fail_point::reached("migrate.statement.after");
+        let moved = match ran {
+            Ok(_) => self.log.advance_within(self.connection, next).await,
+            Err(failure) => Err(failure),
+        };
+        fail_point::reached("migrate.commit.before");
+        let ended = self.log.end(self.connection, moved).await;
+        fail_point::reached("migrate.commit.after");
+        ended
     }
 
     /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
@@ -178,11 +238,7 @@ impl Carrier<'_> {
 
     /// Whether a text names a table whose changes no transaction takes back. Where that is not known, it does.
     async fn changes_plain_tables(&mut self, text: &str) -> bool {
-        let sql = "SELECT LOWER(table_name), IF(table_schema = DATABASE(), NULL, LOWER(table_schema)) \
-                   FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
-                   AND table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
-                   AND engine NOT IN (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')";
-        let Ok(tables) = self.connection.rows(sql, &[]).await else { return true };
+        let Some(tables) = self.plain_tables().await else { return true };
         if tables.is_empty() {
             return false;
         }
@@ -193,6 +249,15 @@ impl Carrier<'_> {
             |name: &str| if name.chars().all(is_inner) { words.contains(name) } else { text.contains(name) };
         // The table, and its database where that is another one.
         tables.iter().any(|row| row.iter().flatten().all(|name| has(name)))
+    }
+
+    /// The tables whose changes no transaction takes back, each with its database if that is another one.
+    async fn plain_tables(&mut self) -> Option<Vec<Vec<Option<String>>>> {
+        let sql = "SELECT LOWER(table_name), IF(table_schema = DATABASE(), NULL, LOWER(table_schema)) \
+                   FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
+                   AND table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
+                   AND engine NOT IN (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')";
+        self.connection.rows(sql, &[]).await.ok()
     }
 
     /// A transaction was rolled back, and left rows of tables that take nothing back: all of the script is in doubt.
@@ -212,6 +277,14 @@ impl Carrier<'_> {
         }
         in_doubt(task, last, failure)
     }
+}
+
+/// A statement was not answered: the database shows later whether it took effect, or its script is in doubt.
+fn unanswered(task: Task<'_>, statement: u32, state: State, failure: Failure) -> End {
+    if state != State::Resumable {
+        return in_doubt(task, statement, failure);
+    }
+    End::Failed(Failure { class: Class::Connection, ..failure.of(task.id()).at(statement) })
 }
 
 /// The checksums of what lies before each statement, of which no byte is read twice.

@@ -192,9 +192,9 @@ impl Tables {
     pub(super) fn advance(&self) -> String {
         let (rows, lock, now) = (self.rows(), self.lock(), self.now());
         format!(
-            "UPDATE {rows} r JOIN {lock} l ON l.series = r.series SET r.statement_no = ?, r.done_checksum = ?, \
+            "UPDATE {rows} r JOIN {lock} l ON l.series = r.series SET r.state = ?, r.statement_no = ?, r.done_checksum = ?, \
              r.changed_at = {now}, l.taken_at = {now} WHERE r.series = ? AND r.id = ? AND r.run = ? \
-             AND r.state = 'running' AND l.run = ?"
+             AND r.state IN ('running', 'resumable') AND l.run = ?"
         )
     }
 

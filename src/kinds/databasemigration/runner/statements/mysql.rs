@@ -6,6 +6,7 @@
 //! Assumes: the server refuses two statements in one text, and a statement that is cut off (see [`super::super::mysql`]).
 
 mod blocks;
+pub mod effect;
 pub mod modes;
 pub mod read;
 pub mod rules;

@@ -56,10 +56,8 @@ fn a_transition_whose_status_was_written_without_an_answer_is_known_as_reported(
     let next = plan(&shop, &cluster.0);
     assert_eq!((next.transition, next.report), (None, vec![]));
     assert_eq!(carried.reported_by(&cluster.0.status), carried.transition.as_ref());
-    let tomorrow = PastTransition {
-        time: Time(at("2026-03-03T07:00:00Z")),
-        ..carried.transition.clone().unwrap()
-    };
+    let tomorrow =
+        PastTransition { time: Time(at("2026-03-03T07:00:00Z")), ..carried.transition.clone().unwrap() };
     let later = Unreported { transition: Some(tomorrow), ..Unreported::default() };
     assert_eq!(later.reported_by(&cluster.0.status), None, "another transition to the same count");
 }
