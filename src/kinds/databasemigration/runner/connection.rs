@@ -317,6 +317,11 @@ impl Connection {
         matches!(&self.wire, Wire::MySql(session) if session.commits_by_itself())
     }
 
+    /// Whether a transaction of MySQL or MariaDB is open, as the last answer has it.
+    pub(super) const fn is_in_transaction(&self) -> bool {
+        matches!(&self.wire, Wire::MySql(session) if session.is_in_transaction())
+    }
+
     /// The same for one statement; how many warnings it has left.
     pub(super) async fn warned(&mut self, sql: &str) -> Result<u16, Failure> {
         let ran = streamed(&mut self.wire, &self.secrets, sql).await;

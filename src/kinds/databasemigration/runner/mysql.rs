@@ -161,6 +161,12 @@ impl Session {
         self.status & (IN_TRANSACTION | AUTOCOMMIT) == AUTOCOMMIT
     }
 
+    /// Whether a transaction is open, as the last answer has it.
+    #[must_use]
+    pub const fn is_in_transaction(&self) -> bool {
+        self.status & IN_TRANSACTION != 0
+    }
+
     /// Runs a text, which is one statement.
     ///
     /// # Errors

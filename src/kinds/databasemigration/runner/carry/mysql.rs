@@ -1,24 +1,18 @@
-//! Carries a text out statement by statement in MySQL and MariaDB.
+//! Carries a text out in MySQL and MariaDB.
 //!
-//! Guarantees: the history has a statement before the server does. A statement that the server refused is known to have
-//! failed where the error says so, or where the server cannot read it; where some of it may be done, it is in doubt: a call,
-//! and a change of rows that no transaction takes back. A statement that is tried again finds the session that it had.
+//! Guarantees: a statement that the server refused is known to have failed where the error says so, or where the server cannot
+//! read it; where some of it may be done, it is in doubt: a call, and a change of rows that no transaction takes back.
 //! Assumes: the user of the run sees the tables that its scripts change.
+
+mod walk;
 
 use std::collections::BTreeSet;
 
-use aws_lc_rs::digest::{Context, SHA256};
-
-use super::super::effects::{self, Side};
 use super::super::failure::mysql::{did_nothing, is_of_text};
 use super::super::statements::Statement;
-use super::super::statements::mysql::effect::Effect;
 use super::super::statements::mysql::read::runs_program;
 use super::super::statements::mysql::rules;
-use super::{
-    Carrier, Class, End, Entry, Failure, State, Task, Text, Way, count, fail_point, in_doubt, milliseconds,
-};
-use crate::api::checksum::hexadecimal;
+use super::{Carrier, Class, End, Entry, Failure, State, Task, Text, Way, count, in_doubt};
 
 /// Words that say what kind of statement one is. None of them is a name.
 const KINDS: [&str; 34] = [
@@ -90,113 +84,6 @@ impl Carrier<'_> {
         }
     }
 
-    /// Runs what is left of a text. `goes_on`: in the session in which the statement before was done.
-    pub(super) async fn one_by_one(
-        &mut self,
-        task: &mut Task<'_>,
-        begun: tokio::time::Instant,
-        goes_on: bool,
-    ) -> Result<(), End> {
-        let statements = &task.text.statements;
-        let (first, last) = (task.from, count(task.text));
-        if !goes_on {
-            self.set_again(*task).await?;
-        }
-        let mut sums = Sums::of(task.text);
-        let effects = effects::foreseen(self.connection, task.text);
-        let mut effects = effects.into_iter().skip(usize::try_from(first - 1).unwrap_or_default());
-        let (mut is_limited, mut has_plain_tables) = (false, None);
-        // Where the history has the script, also if no statement is left.
-        let mut stands = (0, State::Resumable);
-        for (number, statement) in
-            (1..=last).zip(statements).skip(usize::try_from(first - 1).unwrap_or_default())
-        {
-            // Another try begins here.
-            task.from = number;
-            let done = sums.before(number);
-            let effect = self.shown(effects.next().flatten(), &mut has_plain_tables).await;
-            let state = if effect.is_some() { State::Resumable } else { State::Running };
-            let entry = Entry { statement: number, done: done.as_deref(), ..task.entry(state) };
-            if number == first {
-                self.log.write_alone(self.connection, &entry).await?;
-            } else if stands != (number, state) {
-                self.log.advance(self.connection, &entry).await?;
-            }
-            stands = (number, state);
-            if !is_limited {
-                self.limit_locks(*task).await?;
-            }
-            fail_point::reached("migrate.statement.before");
-            let ran = if effect == Some(Effect::Rows) {
-                let done = sums.before(number + 1);
-                let next = Entry { statement: number + 1, done: done.as_deref(), ..entry };
-                let ran = self.run_with_row(*task, number, &next).await;
-                stands.0 += u32::from(ran.is_ok());
-                ran
-            } else {
-                has_plain_tables = None;
-                let ran = self.run_one(*task, number).await.map(|_| ());
-                fail_point::reached("migrate.statement.after");
-                ran
-            };
-            // Such a statement may set the limit to another value.
-            is_limited = !runs_program(statement) && !statement.begins(&["SET"]);
-            let Err(failure) = ran else { continue };
-            let failure = failure.of(task.id()).at(number);
-            if failure.is_unanswered {
-                return Err(unanswered(*task, number, state, failure));
-            }
-            if self.may_have_done_some(*task, statement, &failure).await {
-                return Err(in_doubt(*task, number, failure));
-            }
-            self.refused(*task, number, done.as_deref(), &failure).await?;
-            return Err(failure.into());
-        }
-        let state = stands.1;
-        self.leave_session().await.map_err(|failure| unanswered(*task, last, state, failure))?;
-        let entry =
-            Entry { statement: last, duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
-        let written = self.log.write_alone(self.connection, &entry).await;
-        written.map_err(|failure| unanswered(*task, last, state, failure))
-    }
-
-    /// The effect of a statement, if the database shows later whether the statement took effect.
-    async fn shown(&mut self, effect: Option<Effect>, has_plain_tables: &mut Option<bool>) -> Option<Effect> {
-        let effect = effect?;
-        if effect == Effect::Repeatable {
-            return Some(effect);
-        }
-        // A trigger may change a table that the statement does not name.
-        let has_plain_tables = match *has_plain_tables {
-            Some(has) => has,
-            None => *has_plain_tables.insert(self.plain_tables().await.is_none_or(|all| !all.is_empty())),
-        };
-        if has_plain_tables || !self.connection.commits_by_itself() {
-            return None;
-        }
-        if let Effect::Objects(signs) = &effect
-            && !matches!(effects::look(self.connection, signs).await, Ok(Some(Side::Before)))
-        {
-            return None;
-        }
-        Some(effect)
-    }
-
-    /// Runs a statement that only changes rows, in one transaction with the row of the history.
-    async fn run_with_row(&mut self, task: Task<'_>, number: u32, next: &Entry<'_>) -> Result<(), Failure> {
-        self.log.begin(self.connection, None).await?;
-        let ran = self.run_one(task, number).await;
-        fail_point::reached("migrate.statement.after");
-        let moved = match ran {
-            Ok(_) => self.log.advance_within(self.connection, next).await,
-            Err(failure) => Err(failure),
-        };
-        fail_point::reached("migrate.commit.before");
-        let ended = self.log.end(self.connection, moved).await;
-        fail_point::reached("migrate.commit.after");
-        ended
-    }
-
     /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
     async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
         if task.from == 1 {
@@ -251,6 +138,24 @@ impl Carrier<'_> {
         tables.iter().any(|row| row.iter().flatten().all(|name| has(name)))
     }
 
+    /// Whether a statement of a text may change a table whose changes no transaction takes back, also by a trigger or a function
+    /// that has another name for it. Where that is not known, it may.
+    async fn may_change_plain_tables(&mut self, text: &str) -> bool {
+        let Some(tables) = self.plain_tables().await else { return true };
+        if tables.is_empty() {
+            return false;
+        }
+        let text = text.to_lowercase();
+        let is_near = |row: &Vec<Option<String>>| {
+            row.get(1).and_then(Option::as_ref).is_none_or(|schema| text.contains(schema.as_str()))
+        };
+        let programs = "SELECT '1' FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
+                        UNION ALL SELECT '1' FROM information_schema.routines \
+                        WHERE routine_schema = DATABASE() AND routine_type = 'FUNCTION' LIMIT 1";
+        tables.iter().any(is_near)
+            || self.connection.rows(programs, &[]).await.map_or(true, |found| !found.is_empty())
+    }
+
     /// The tables whose changes no transaction takes back, each with its database if that is another one.
     async fn plain_tables(&mut self) -> Option<Vec<Vec<Option<String>>>> {
         let sql = "SELECT LOWER(table_name), IF(table_schema = DATABASE(), NULL, LOWER(table_schema)) \
@@ -276,36 +181,6 @@ impl Carrier<'_> {
             tracing::warn!(failure = failure.message, "the history does not have the doubt");
         }
         in_doubt(task, last, failure)
-    }
-}
-
-/// A statement was not answered: the database shows later whether it took effect, or its script is in doubt.
-fn unanswered(task: Task<'_>, statement: u32, state: State, failure: Failure) -> End {
-    if state != State::Resumable {
-        return in_doubt(task, statement, failure);
-    }
-    End::Failed(Failure { class: Class::Connection, ..failure.of(task.id()).at(statement) })
-}
-
-/// The checksums of what lies before each statement, of which no byte is read twice.
-struct Sums<'a> {
-    text: &'a Text,
-    hash: Context,
-    end: usize,
-}
-
-impl<'a> Sums<'a> {
-    fn of(text: &'a Text) -> Self {
-        Self { text, hash: Context::new(&SHA256), end: 0 }
-    }
-
-    /// As [`Text::done_before`] has it, for numbers that grow.
-    fn before(&mut self, number: u32) -> Option<String> {
-        let last = usize::try_from(number).ok()?.checked_sub(2)?;
-        let end = self.text.statements.get(last)?.end;
-        self.hash.update(self.text.all.as_bytes().get(self.end..end)?);
-        self.end = end;
-        Some(format!("sha256:{}", hexadecimal(self.hash.clone().finish().as_ref())))
     }
 }
 
