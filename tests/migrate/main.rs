@@ -344,7 +344,22 @@ fn on_mysql() -> Vec<Named> {
         quotes_are_read_as_the_session_reads_them,
         what_takes_locks_or_transactions_is_refused_before_anything_runs,
     ];
-    let going_on = on_server![going_on:
+    let both = scripts.into_iter().chain(resumed).chain(sessions).chain(splitting).chain(going_on());
+    let both: Vec<(&str, OnServer)> = both.collect();
+    let mariadb: Vec<Named> =
+        both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
+    let mysql: Vec<Named> =
+        both.iter().map(|(test, run)| (format!("mysql::{test}"), Run::MySql(*run))).collect();
+    let encrypted = (
+        "mysql::it_asks_for_an_encrypted_connection".to_owned(),
+        Run::MySql(mysql::it_asks_for_an_encrypted_connection),
+    );
+    [&mariadb[..], &mysql, &[encrypted]].concat()
+}
+
+/// How a script of MySQL or MariaDB goes on in another session.
+fn going_on() -> Vec<(&'static str, OnServer)> {
+    on_server![going_on:
         a_script_that_needs_its_session_is_refused_by_line,
         a_temporary_table_and_a_value_of_no_return_are_lost,
         a_statement_that_is_tried_again_has_its_session,
@@ -356,18 +371,7 @@ fn on_mysql() -> Vec<Named> {
         what_did_not_run_is_no_doubt,
         a_statement_that_is_too_long_is_found_before_anything_runs,
         a_right_that_lacks_is_the_scripts,
-    ];
-    let both = scripts.into_iter().chain(resumed).chain(sessions).chain(splitting).chain(going_on);
-    let both: Vec<(&str, OnServer)> = both.collect();
-    let mariadb: Vec<Named> =
-        both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
-    let mysql: Vec<Named> =
-        both.iter().map(|(test, run)| (format!("mysql::{test}"), Run::MySql(*run))).collect();
-    let encrypted = (
-        "mysql::it_asks_for_an_encrypted_connection".to_owned(),
-        Run::MySql(mysql::it_asks_for_an_encrypted_connection),
-    );
-    [&mariadb[..], &mysql, &[encrypted]].concat()
+    ]
 }
 
 fn main() -> ExitCode {

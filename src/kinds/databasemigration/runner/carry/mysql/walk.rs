@@ -102,12 +102,11 @@ impl Walk<'_, '_, '_> {
             self.carrier.limit_locks(*task).await?;
         }
         fail_point::reached("migrate.statement.before");
-        let ran = match effect {
-            Some(Effect::Rows) => self.within(task, number, done.clone()).await,
-            _ => {
-                self.has_plain_tables = None;
-                self.carrier.run_one(*task, number).await.map(|_| ())
-            }
+        let ran = if effect == Some(Effect::Rows) {
+            self.within(task, number, done.clone()).await
+        } else {
+            self.has_plain_tables = None;
+            self.carrier.run_one(*task, number).await.map(|_| ())
         };
         fail_point::reached("migrate.statement.after");
         // Such a statement may set the limit to another value.
