@@ -2,6 +2,8 @@
 //!
 //! Each change is asserted to have taken effect by the answer of the API server, then the object is awaited as it was.
 
+use std::time::Instant;
+
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, condition};
 use kit::wait::eventually;
@@ -21,6 +23,11 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
+/// Prints how long it took until a change by another client was reverted.
+pub fn reverted(change: &str, begun: Instant) {
+    println!("figure: reverted: {change} after {:.2?}", begun.elapsed());
+}
+
 /// A change by another client: what it is, the object, the patch, and a place in the object that tells.
 type Change = (&'static str, &'static str, Value, &'static str);
 
@@ -32,12 +39,14 @@ fn are_put_back(namespace: &Namespace, changes: &[Change]) {
         let path = namespace.path(object);
         let before = value(&namespace.bed.objects.at(&path));
         let request = Ask::patch(format!("{path}?fieldManager={manager}"), patch.clone());
+        let begun = Instant::now();
         let after = value(&namespace.bed.objects.must(request));
         assert_ne!(after, before, "{manager} changes {place} of {object}");
         namespace.bed.objects.until(object, &namespace.name, |found| {
             let found = value(found);
             if found == before { Ok(()) } else { Err(format!("{manager}: {place} of {object} is {found}")) }
         });
+        reverted(&format!("{manager}, {object}, {place}"), begun);
     }
 }
 
@@ -119,11 +128,13 @@ fn of_a_schedule_what_others_change_is_put_back(bed: &Bed) {
         let is_rolled = found["status"]["observedGeneration"] == found["metadata"]["generation"];
         if is_next(found) && is_rolled { Ok(generation(found)) } else { Err(found.to_string()) }
     });
+    let begun = Instant::now();
     namespace.kubectl(&["rollout", "undo", DEPLOYMENT]).ok();
     bed.objects.until(DEPLOYMENT, &namespace.name, |found| {
         let is_undone = generation(found) >= before + 2;
         if is_undone && is_next(found) { Ok(()) } else { Err(found.to_string()) }
     });
+    reverted(&format!("rollout undo, {DEPLOYMENT}, /spec/template"), begun);
 }
 
 fn of_a_schedule_what_others_may_add_stays(bed: &Bed) {
