@@ -16,6 +16,10 @@ pub const TESTS: &[Test] = &[
     ("of_a_schedule_what_others_may_add_stays", of_a_schedule_what_others_may_add_stays),
     ("a_changed_port_keeps_no_release_from_the_pods", a_changed_port_keeps_no_release_from_the_pods),
     ("of_an_etcdcluster_what_others_change_is_put_back", of_an_etcdcluster_what_others_change_is_put_back),
+    (
+        "an_entry_of_a_member_that_others_change_is_put_back",
+        an_entry_of_a_member_that_others_change_is_put_back,
+    ),
     ("a_finalizer_that_a_whole_write_removes_comes_back", a_finalizer_that_a_whole_write_removes_comes_back),
     (
         "an_object_without_its_owner_is_reported_and_left_alone",
@@ -252,6 +256,34 @@ fn of_an_etcdcluster_what_others_change_is_put_back(bed: &Bed) {
                 json!([{"op": "add", "path": format!("{job}/suspend"), "value": true}]),
                 "/spec",
             ),
+        ],
+    );
+}
+
+/// The guard of a pod and the operator go by the entry of the member.
+fn an_entry_of_a_member_that_others_change_is_put_back(bed: &Bed) {
+    const CONFIG: &str = "configmap/db-config";
+    const PLACE: &str = "/data/db-0.json";
+    let namespace = bed.namespace();
+    namespace
+        .create(&json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "db"},
+        "spec": {"replicas": 3, "tls": {"mode": "Disabled"}}}));
+    let entry = bed.objects.until(CONFIG, &namespace.name, |config| {
+        let entry = config.pointer(PLACE).and_then(Value::as_str);
+        entry.map(str::to_owned).ok_or_else(|| config["data"].to_string())
+    });
+    let entry: Value = serde_json::from_str(&entry).unwrap();
+    let with = |field: &str, value: &str| {
+        let mut entry = entry.clone();
+        entry[field] = json!(value);
+        json!({"data": {"db-0.json": entry.to_string()}})
+    };
+    are_put_back(
+        &namespace,
+        &[
+            ("starts", CONFIG, with("purpose", "Run"), PLACE),
+            ("names", CONFIG, with("member", "8e9e05c52164694d"), PLACE),
+            ("moves", CONFIG, with("volume", "another"), PLACE),
         ],
     );
 }

@@ -1,7 +1,8 @@
 //! Changes by other clients of a StatefulSet, a ConfigMap, a PodDisruptionBudget and a CronJob. Time is an argument.
 //!
 //! Guarantees: a change by another release of gatehouse is none of another client; an object that another client changes
-//! each time that it is put back counts as it should be for a while, as [`Applied`] says.
+//! each time that it is put back counts as it should be for a while, as [`Applied`] says. No entry of a member is known
+//! that another client has written.
 
 use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::batch::v1::CronJob;
@@ -33,17 +34,27 @@ pub fn stateful_set(
     StatefulSet { is_altered, ..found }
 }
 
-/// The ConfigMap, likewise.
+/// The ConfigMap, likewise. An entry that another client has written counts as lost, so that the plan writes it as it
+/// writes an entry that was deleted, and nothing is done to a member by what it says. While another client writes entries
+/// each time that they are put back, what they are is not known.
 pub fn config(
     found: &ConfigMap,
     (spec, revision): (&Spec, u64),
     (applied, now): (&mut Applied, Instant),
-) -> Config {
-    let config = kubernetes::config(found, spec.name(), spec.uid());
-    let is_altered = config.owner == Owner::Ours && entries::is_altered(spec, found, revision);
-    let is_altered =
-        applied.is_due((&format!("ConfigMap {}", names::config(spec.name())), None), is_altered, now);
-    Config { is_altered, ..config }
+) -> Fact<Config> {
+    let mut config = kubernetes::config(found, spec.name(), spec.uid());
+    if config.owner == Owner::Foreign {
+        return Fact::Known(config);
+    }
+    let others = entries::written_by_others(spec, found);
+    let is_altered = entries::is_altered(spec, found, revision);
+    let object = format!("ConfigMap {}", names::config(spec.name()));
+    let is_due = applied.is_due((&object, None), is_altered || !others.is_empty(), now);
+    if !others.is_empty() && !is_due {
+        return Fact::Unknown;
+    }
+    config.entries.retain(|ordinal, _| !others.contains(ordinal));
+    Fact::Known(Config { is_altered: is_altered && is_due, ..config })
 }
 
 /// The PodDisruptionBudget, likewise.
@@ -108,9 +119,12 @@ fn alteration(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::kinds::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Purpose, Uid};
     use crate::kinds::etcdcluster::resources::budget as budgets;
     use crate::kinds::etcdcluster::resources::tests::{GUARD, TEMPLATE, plain};
 
@@ -174,6 +188,64 @@ mod tests {
         let restart = json!({"f:template": {"f:metadata": {"f:annotations": {"f:restartedAt": {}}}}});
         let place = "/spec/template/metadata/annotations/restartedAt";
         assert!(!is_altered(&changed(&applied, &restart, place, json!("now")), GUARD, ours));
+    }
+
+    /// The ConfigMap with the entries of three members, of which another client has written the second one: `changed`.
+    fn config_with(changed: &str) -> ConfigMap {
+        let spec = plain();
+        let entry = |ordinal| ConfigEntry {
+            purpose: Purpose::Run,
+            member: Some(MemberId(0x8e9e + u64::from(ordinal))),
+            volume: Uid(format!("v-{ordinal}")),
+            template: TEMPLATE,
+            pod: None,
+            raft_index: None,
+            skips_check: false,
+        };
+        let told: BTreeMap<_, _> = (0..3).map(|ordinal| (Ordinal(ordinal), entry(ordinal))).collect();
+        let mut object = entries::manifest(&spec, &entries::data(&spec, &told, &[])).object;
+        let fields = |keys: &[&str]| {
+            let keys: serde_json::Map<_, _> =
+                keys.iter().map(|key| (format!("f:{key}"), json!({}))).collect();
+            json!({"f:data": keys})
+        };
+        let keys = ["c-0.json", "c-0.yaml", "c-1.yaml", "c-2.json", "c-2.yaml"];
+        object["metadata"]["managedFields"] = json!([
+            {"manager": names::MANAGER, "operation": "Update", "fieldsV1": fields(&keys)},
+            {"manager": "edits", "operation": "Update", "fieldsV1": fields(&["c-1.json"])},
+        ]);
+        object["data"]["c-1.json"] = json!(changed);
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn an_entry_that_another_client_has_written_counts_as_lost_whatever_it_says() {
+        let (spec, begun) = (plain(), Instant::now());
+        let good = r#"{"member":"8e9f","purpose":"Run","template":"3.6.16-0000000000000001","volume":"v-1"}"#;
+        for changed in [
+            good.to_owned(),
+            good.replace("v-1", "v-0"),
+            good.replace("8e9f", "8e9e"),
+            good.replace("Run", "Retired"),
+            good.replace("Run", "Force"),
+            good.replace("0001", "0002"),
+            good.replace('{', r#"{"pod":"p","#),
+            "{}".to_owned(),
+        ] {
+            let mut applied = Applied::default();
+            let mut seen = |found: &ConfigMap| {
+                let found = config(found, (&spec, TEMPLATE.revision), (&mut applied, begun));
+                let left = applied.count();
+                (found.known().map(|config| config.entries.keys().copied().collect::<Vec<_>>()), left)
+            };
+            let altered = config_with(&changed);
+            let others = Some(vec![Ordinal(0), Ordinal(2)]);
+            assert_eq!(seen(&altered), (others.clone(), vec![]), "{changed}");
+            assert_eq!(seen(&altered), (others.clone(), vec![]), "{changed}");
+            assert_eq!(seen(&altered), (others, vec!["ConfigMap c-config".to_owned()]), "{changed}");
+            // No member is worked by what another client writes each time.
+            assert_eq!(seen(&altered), (None, vec![]), "{changed}");
+        }
     }
 
     #[test]

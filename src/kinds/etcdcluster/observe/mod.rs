@@ -103,7 +103,11 @@ pub async fn look(
         let applied = (&mut state.stateful_set, looked);
         altered::stateful_set(&set, wanted, &operator.guard_image, applied)
     });
-    let config = config.map(|found| altered::config(&found, wanted, (&mut state.config, looked)));
+    let config = match config {
+        Fact::Known(found) => altered::config(&found, wanted, (&mut state.config, looked)),
+        Fact::Absent => Fact::Absent,
+        Fact::Unknown => Fact::Unknown,
+    };
     let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());

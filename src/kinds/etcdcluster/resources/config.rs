@@ -1,9 +1,10 @@
 //! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
 //! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
-//! stay as they were when it got them, whatever the spec says by now; one that comes beside it gets the same.
+//! stay as they were when it got them, whatever the spec says by now; one that comes beside it gets the same. An entry
+//! that is written is ours, also over an equal entry of another client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Map, Value, json};
@@ -61,7 +62,13 @@ pub fn data_over(
             .and_then(|(at, _)| live.data.as_ref()?.get(&names::flags_key(name, *at)))
             .and_then(|text| etcd::read(text));
         let flags = etcd::configuration(spec, &member, kept);
-        [(names::entry_key(name, *ordinal), entry_text(entry)), (names::flags_key(name, *ordinal), flags)]
+        let (key, mut text) = (names::entry_key(name, *ordinal), entry_text(entry));
+        // A value that is written as it stands changes no owner. The entry reads the same with white space behind it.
+        let has_other_owner = is_owned_by_another(spec, live, (&key, &text));
+        if has_other_owner && live.data.as_ref().and_then(|data| data.get(&key)) == Some(&text) {
+            text.push('\n');
+        }
+        [(key, text), (names::flags_key(name, *ordinal), flags)]
     });
     told.collect()
 }
@@ -83,6 +90,23 @@ pub fn entries(config: &ConfigMap, cluster: &str) -> BTreeMap<Ordinal, ConfigEnt
     entries.collect()
 }
 
+/// The ordinals whose entries another client has written.
+#[must_use]
+pub fn written_by_others(spec: &Spec, live: &ConfigMap) -> BTreeSet<Ordinal> {
+    let data = live.data.iter().flatten();
+    let entries = data.filter_map(|(key, text)| {
+        let ordinal = names::ordinal(spec.name(), key.strip_suffix(names::ENTRY)?)?;
+        is_owned_by_another(spec, live, (key, text)).then_some(ordinal)
+    });
+    entries.collect()
+}
+
+/// Whether another client owns that key of the ConfigMap.
+fn is_owned_by_another(spec: &Spec, live: &ConfigMap, (key, text): (&str, &str)) -> bool {
+    let data = [(key.to_owned(), text.to_owned())].into();
+    manifest(spec, &data).is_owned_by_another(live, names::MANAGER)
+}
+
 /// Whether another client has changed the options beside an entry, or has removed them. `revision`: that of the template
 /// that the spec has now; of an entry with another one, only what makes the member itself is known.
 #[must_use]
@@ -98,13 +122,8 @@ fn is_entry_altered(spec: &Spec, live: &ConfigMap, entry: (Ordinal, &ConfigEntry
     let found = etcd::read(text);
     let kept = found.clone().filter(|_| entry.template.revision != revision);
     let text = etcd::configuration(spec, &Member { ordinal, entry, initial_cluster: &[] }, kept);
-    let expected = Manifest::of(&ConfigMap {
-        metadata: metadata(spec, names::config(spec.name())),
-        data: Some([(key, text.clone())].into()),
-        ..ConfigMap::default()
-    });
     // A release that writes other options than the last one changes none of a member that runs.
-    let has_other_owner = expected.is_owned_by_another(live, names::MANAGER);
+    let has_other_owner = is_owned_by_another(spec, live, (&key, &text));
     let comparable = |options: Option<Map<String, Value>>| {
         options.map(|mut options| {
             options.remove(INITIAL_CLUSTER);
