@@ -326,3 +326,45 @@ pub fn a_file_that_is_not_there_is_no_empty_database(_: &Servers) {
     assert_eq!(run_on(&file, &sql, &[]).code, Some(0));
     assert_eq!(run_on(&file, &sql, &["--mode=Rehearse"]).code, Some(0));
 }
+
+pub fn an_edited_script_is_accepted_by_its_checksum(_: &Servers) {
+    let (folder, file) =
+        written(&[("1_a.sql", b"CREATE TABLE a (b INTEGER);"), ("2_b.sql", b"CREATE TABLE b (c INTEGER);")]);
+    let sql = folder.path().join("sql");
+    assert_eq!(run_on(&file, &sql, &[]).code, Some(0));
+    for (name, text) in [("1_a", "CREATE TABLE a (b INTEGER); -- edited"), ("2_b", "-- edited")] {
+        fs::write(sql.join(format!("{name}.sql")), text).unwrap();
+    }
+    fs::write(sql.join("3_c.sql"), "CREATE TABLE c (d INTEGER);").unwrap();
+    let checksum = |words: &[&str]| {
+        let ran = run_on(&file, &sql, words);
+        assert_eq!(ran.code, Some(20), "{ran:?}");
+        assert_eq!(ran.report["blocked"]["reason"], "ChecksumMismatch", "{ran:?}");
+        assert!(ran.stderr.contains("--accept-checksum"), "{ran:?}");
+        let [id, found] = ["id", "found"].map(|field| ran.report["blocked"][field].as_str().unwrap());
+        format!("--accept-checksum={id}={found}")
+    };
+    let first = checksum(&[]);
+    // The checksum of another text is none of this one.
+    let other = first.replace("=1_a=", "=2_b=");
+    assert_eq!(checksum(&[&other]), first);
+    let second = checksum(&[&first]);
+    assert!(second.starts_with("--accept-checksum=2_b="), "{second}");
+    assert_eq!(run_on(&file, &sql, &[&first, &second, "--mode=Plan"]).code, Some(0));
+    assert_eq!(applied(&file), ["1_a", "2_b"], "nothing has run");
+    assert_eq!(run_on(&file, &sql, &[&first, &second]).report["appliedNow"], 1);
+    let again = run_on(&file, &sql, &[]);
+    assert_eq!((again.code, &again.report["appliedNow"]), (Some(0), &json!(0)), "the history has them");
+    let unknown = first.replace("=1_a=", "=9_z=");
+    for (words, named) in [
+        (&[&*unknown][..], "\"9_z\" is none of the scripts"),
+        (&[&*first, &*first], "\"1_a\" is there twice"),
+        (&["--accept-checksum=1_a"], "expected ID=CHECKSUM"),
+        (&["--accept-checksum=1_a=sha256:0"], "sha256: and 64 hexadecimal digits"),
+        (&["--accept-checksum=-=sha256:0"], "sha256: and 64 hexadecimal digits"),
+    ] {
+        let ran = run_on(&file, &sql, words);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(named), "{named}: {ran:?}");
+    }
+}

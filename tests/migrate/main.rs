@@ -193,6 +193,7 @@ fn folders() -> Vec<Named> {
         an_order_by_text_that_was_begun_is_not_changed_in_silence,
         placeholders_of_other_tools_are_warned_of,
         a_file_that_is_not_there_is_no_empty_database,
+        an_edited_script_is_accepted_by_its_checksum,
     ]
     .to_vec()
 }

@@ -19,6 +19,7 @@ use super::super::output;
 use super::folder::{Found, Listing, Scripts, list};
 use super::progress::Teller;
 use super::target::{Reach, Target, application, assignment, id, is_there};
+use crate::api::checksum::is_checksum;
 use crate::api::duration::Duration as Text;
 use crate::kinds::databasemigration::assignment::{
     Assignment, Engine, ExistingTables, Mode, OnFailure, OutOfOrder, Resolution, Resolve, Run, Script,
@@ -36,7 +37,7 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 #[derive(Args, Debug)]
 pub struct Options {
     /// File that says what to do. Without it, the other options say so.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "database", "host", "mode", "baseline", "no_baseline", "out_of_order", "resolve"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "database", "host", "mode", "baseline", "no_baseline", "out_of_order", "accept_checksum", "resolve"])]
     assignment: Option<PathBuf>,
     /// Folder of the scripts. Without an assignment: its files NAME.sql or NAME.up.sql run in the order of the numbers that
     /// their names begin with, and NAME.down.sql takes NAME back.
@@ -61,6 +62,10 @@ pub struct Options {
     /// Whether a script may run although a later one has.
     #[arg(long, value_enum, default_value = "Reject")]
     out_of_order: OutOfOrder,
+    /// An applied script that was edited since, and the checksum of its text as it is now; may be there several times. The
+    /// history has that checksum from then on, and nothing else changes.
+    #[arg(long, value_name = "ID=CHECKSUM", value_parser = accepted)]
+    accept_checksum: Vec<(String, String)>,
     /// A script that runs outside of a transaction; may be there several times.
     #[arg(long, value_name = "ID", value_parser = id)]
     without_transaction: Vec<String>,
@@ -199,6 +204,7 @@ impl Options {
     fn assigned(&self) -> Result<Assignment, String> {
         let database = self.target.database()?;
         let scripts = self.found(database.engine)?;
+        let accept_checksums = self.accepted(&scripts)?;
         let assignment = Assignment {
             version: VERSION,
             database,
@@ -211,12 +217,26 @@ impl Options {
             existing_tables: self.no_baseline.then_some(ExistingTables::Ignore),
             out_of_order: self.out_of_order,
             on_failure: OnFailure::default(),
-            accept_checksums: BTreeMap::new(),
+            accept_checksums,
             resolve: self.resolve.clone(),
             lock_wait: Some(Text(format!("{}ms", self.lock_wait.as_millis()))),
             approved_plan_hash: None,
         };
         assignment.checked()
+    }
+
+    /// The edited scripts that are accepted, with their checksums.
+    fn accepted(&self, scripts: &[Script]) -> Result<BTreeMap<String, String>, String> {
+        let mut accepted = BTreeMap::new();
+        for (id, checksum) in &self.accept_checksum {
+            if !scripts.iter().any(|script| script.id == *id) {
+                return Err(format!("--accept-checksum: {id:?} is none of the scripts"));
+            }
+            if accepted.insert(id.clone(), checksum.clone()).is_some() {
+                return Err(format!("--accept-checksum: {id:?} is there twice"));
+            }
+        }
+        Ok(accepted)
     }
 
     /// The scripts of the folder.
@@ -263,6 +283,14 @@ pub(super) fn run_uid() -> String {
 
 fn time(text: &str) -> Result<Text, String> {
     duration::parse(text).map(|_| Text(text.to_owned()))
+}
+
+fn accepted(text: &str) -> Result<(String, String), String> {
+    let (script, checksum) = text.split_once('=').ok_or("expected ID=CHECKSUM")?;
+    if !is_checksum(checksum) {
+        return Err("the checksum must be sha256: and 64 hexadecimal digits in small letters".to_owned());
+    }
+    Ok((id(script)?, checksum.to_owned()))
 }
 
 fn resolve(text: &str) -> Result<Resolve, String> {

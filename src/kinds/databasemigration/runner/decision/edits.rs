@@ -39,7 +39,7 @@ pub fn edited(id: &str, expected: &str, found: &str) -> Blocked {
         found: Some(found.to_owned()),
         message: format!(
             "script {id} was edited after it was applied: it was {expected} and is {found}; restore it and append a \
-             new script, or accept the checksum"
+             new script, or accept the checksum (acceptChecksums, --accept-checksum)"
         ),
     }
 }
