@@ -158,3 +158,32 @@ DELETE FROM t ORDER BY a LIMIT 1 OFFSET 1;
 
 -- == the mean of windows ==
 CREATE TABLE t AS WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT i, avg(i) OVER (ORDER BY i ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m, cume_dist() OVER (ORDER BY i) AS d, ntile(3) OVER () AS q FROM n;
+
+-- == functions of mathematics in a table ==
+CREATE TABLE t (a REAL DEFAULT (sqrt(16)), b AS (round(pow(a, 2), 6)), CHECK (ceil(a) < 1000000));
+
+CREATE INDEX i ON t (floor(a)) WHERE sign(a) = 1;
+
+INSERT INTO t DEFAULT VALUES;
+
+INSERT INTO t (a) VALUES (trunc(9.7)), (mod(17, 5)), (round(degrees(pi()))), (NULL);
+
+-- == functions of mathematics in rows ==
+CREATE TABLE t (a INTEGER PRIMARY KEY, b);
+
+INSERT INTO t (b) VALUES (round(ln(10), 6)), (round(log(100), 6)), (round(log(2, 8), 6)), (round(log2(8), 6)), (round(exp(1), 6));
+
+INSERT INTO t (b) SELECT round(sin(a) * sin(a) + cos(a) * cos(a), 6) FROM t;
+
+UPDATE t SET b = round(atan2(b, 2) + radians(180), 6) WHERE floor(b) BETWEEN 1 AND 2;
+
+DELETE FROM t WHERE ceiling(b) = 4 AND sqrt(b) > 1.7;
+
+-- == functions of mathematics in a view and a trigger ==
+CREATE TABLE t (a REAL, length REAL);
+
+CREATE VIEW v AS SELECT a, round(tan(a) + asin(0) + acos(1) + sinh(0), 6) AS b FROM t;
+
+CREATE TRIGGER r AFTER INSERT ON t BEGIN UPDATE t SET length = sqrt(pow(NEW.a, 2)) WHERE rowid = NEW.rowid; END;
+
+INSERT INTO t (a) VALUES (-3), (0);
