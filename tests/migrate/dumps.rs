@@ -238,34 +238,90 @@ pub fn a_rehearsal_skips_what_needs_no_transaction(servers: &Servers) {
 
 pub fn a_rehearsal_reports_what_it_cannot_show(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
-    bed.script(
-        "001",
-        "CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (m mood, \
-         p int REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
-    );
+    bed.script("001", "CREATE TYPE mood AS ENUM ('sad'); CREATE TABLE c (m mood)");
     bed.succeeds("r1");
-    let cases = [
-        ("ALTER TYPE mood ADD VALUE 'glad'", "INSERT INTO c VALUES ('glad')"),
-        ("INSERT INTO p VALUES (1); INSERT INTO c VALUES (NULL, 1)", "ALTER TABLE c ADD n int"),
-    ];
-    for (number, (first, then)) in cases.into_iter().enumerate() {
-        let (one, other) = (format!("{number}1"), format!("{number}2"));
-        bed.script(&one, first);
-        bed.script(&other, then);
-        bed.assignment["mode"] = json!("Rehearse");
-        let blocked = bed.fails(&format!("rehearse{number}"), 20)["blocked"].clone();
-        assert_eq!(
-            (&blocked["reason"], &blocked["id"]),
-            (&json!("NotRehearsable"), &json!(other)),
-            "{blocked}"
-        );
-        bed.assignment["mode"] = json!("Apply");
-        assert_eq!(bed.succeeds(&format!("apply{number}"))["appliedNow"], 2);
-    }
+    bed.script("11", "ALTER TYPE mood ADD VALUE 'glad'");
+    bed.script("12", "INSERT INTO c VALUES ('glad')");
+    bed.assignment["mode"] = json!("Rehearse");
+    let blocked = bed.fails("r2", 20)["blocked"].clone();
+    assert_eq!((&blocked["reason"], &blocked["id"]), (&json!("NotRehearsable"), &json!("12")), "{blocked}");
+    bed.assignment["mode"] = json!("Apply");
+    assert_eq!(bed.succeeds("r3")["appliedNow"], 2);
     // A script that fails by itself is not the rehearsal's.
     bed.script("31", "ALTER TYPE mood ADD VALUE 'calm'; INSERT INTO c VALUES ('calm')");
     bed.assignment["mode"] = json!("Rehearse");
     assert_eq!(bed.fails("own", 20)["lastError"]["sqlState"], "55P04");
+}
+
+/// Tables with constraints of each kind that a commit checks, and none of their names beside.
+const DEFERRED: &str = "CREATE TABLE p (id int PRIMARY KEY); \
+    CREATE TABLE c (p int REFERENCES p DEFERRABLE INITIALLY DEFERRED); \
+    CREATE TABLE u (n int CONSTRAINT \"Un;ique\" UNIQUE DEFERRABLE INITIALLY DEFERRED); \
+    CREATE TABLE x (r int4range, EXCLUDE USING gist (r WITH &&) DEFERRABLE INITIALLY DEFERRED); \
+    CREATE TABLE now (p int REFERENCES p DEFERRABLE, n int UNIQUE DEFERRABLE); \
+    CREATE TABLE t (n int); \
+    CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS \
+    $$ BEGIN IF NEW.n % 2 = 0 THEN RAISE check_violation; END IF; INSERT INTO p VALUES (NEW.n); RETURN NEW; END $$; \
+    CREATE CONSTRAINT TRIGGER odd AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED \
+    FOR EACH ROW EXECUTE FUNCTION odd(); \
+    CREATE SCHEMA apart; CREATE TABLE apart.c (p int REFERENCES p DEFERRABLE INITIALLY DEFERRED)";
+
+pub fn a_rehearsal_checks_what_a_commit_checks(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", DEFERRED);
+    bed.succeeds("r1");
+    for (number, text) in [
+        "INSERT INTO c VALUES (8)",
+        "INSERT INTO apart.c VALUES (8)",
+        "INSERT INTO u VALUES (1), (1)",
+        "INSERT INTO x VALUES ('[1,3]'), ('[2,4]')",
+        "INSERT INTO t VALUES (2)",
+        "SET CONSTRAINTS ALL DEFERRED; INSERT INTO now VALUES (8)",
+        "CREATE TABLE fresh (p int REFERENCES p DEFERRABLE INITIALLY DEFERRED); INSERT INTO fresh VALUES (8)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        bed.script("002", text);
+        let failure = |bed: &mut Bed, mode: &str| {
+            bed.assignment["mode"] = json!(mode);
+            bed.fails(&format!("{mode}{number}"), 20)["lastError"].clone()
+        };
+        let rehearsed = failure(&mut bed, "Rehearse");
+        assert_eq!(rehearsed, failure(&mut bed, "Apply"), "{text}");
+        assert_eq!(rehearsed["id"], "002", "{text}: {rehearsed}");
+        assert!(rehearsed["sqlState"].as_str().is_some_and(|state| state.starts_with("23")), "{rehearsed}");
+    }
+}
+
+/// Each script begins with the constraints as they are by themselves, and finds nothing that is still to be checked.
+pub fn a_rehearsal_defers_constraints_within_each_script(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", DEFERRED);
+    let texts = [
+        "INSERT INTO c VALUES (1); INSERT INTO p VALUES (1); INSERT INTO u VALUES (1)",
+        // The events of the script before have run, or the table could not be changed.
+        "ALTER TABLE c ADD n int; INSERT INTO c VALUES (2); INSERT INTO p VALUES (2)",
+        "UPDATE u SET n = 2; INSERT INTO u VALUES (2), (1); DELETE FROM u WHERE n = 2",
+        "SET CONSTRAINTS ALL DEFERRED; INSERT INTO now VALUES (4, 4), (4, 4); INSERT INTO p VALUES (4); \
+         DELETE FROM now",
+        // A constraint that is not deferred by itself is not deferred by the script before.
+        "DO $$ BEGIN INSERT INTO now VALUES (8, 8); EXCEPTION WHEN foreign_key_violation THEN NULL; END $$",
+        "SET CONSTRAINTS ALL IMMEDIATE; INSERT INTO t VALUES (5)",
+        // Of the trigger that was deferred, the row is there.
+        "DELETE FROM p WHERE id = 5; INSERT INTO t VALUES (7)",
+        "DELETE FROM p WHERE id = 7; SELECT 1 / (CASE WHEN EXISTS (SELECT FROM p WHERE id IN (5, 7)) THEN 0 ELSE 1 END)",
+        "CREATE TABLE late (p int REFERENCES p DEFERRABLE INITIALLY DEFERRED); INSERT INTO late VALUES (9); \
+         INSERT INTO p VALUES (9)",
+        "INSERT INTO late VALUES (10); INSERT INTO p VALUES (10); DROP TABLE apart.c",
+    ];
+    for (number, text) in texts.iter().enumerate() {
+        bed.script(&format!("{:03}", number + 2), text);
+    }
+    for (mode, outcome) in [("Rehearse", "Rehearsed"), ("Apply", "Succeeded")] {
+        bed.assignment["mode"] = json!(mode);
+        assert_eq!(bed.succeeds(mode)["outcome"], outcome);
+    }
 }
 
 pub fn a_failure_names_its_statement_and_its_line(servers: &Servers) {

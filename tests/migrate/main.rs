@@ -271,6 +271,8 @@ fn dumps() -> Vec<Named> {
         what_needs_no_transaction_is_known_before_anything_runs,
         a_rehearsal_skips_what_needs_no_transaction,
         a_rehearsal_reports_what_it_cannot_show,
+        a_rehearsal_checks_what_a_commit_checks,
+        a_rehearsal_defers_constraints_within_each_script,
         a_failure_names_its_statement_and_its_line,
     ]
     .to_vec()

@@ -1,12 +1,13 @@
 //! Runs the pending scripts in one transaction, and rolls it back.
 //!
 //! Guarantees: nothing that ran stays. A script that only runs without a transaction is skipped and reported. Each script
-//! has the timeouts and the settings that it would have by itself, and a check may only read.
+//! has the timeouts and the settings that it would have by itself, and a check may only read. What PostgreSQL defers to the
+//! commit of a script runs behind the script.
 
 use super::super::assignment::Engine;
 use super::super::result::{Blocked, BlockedReason, Outcome};
 use super::carry::{Task, closing, found_nothing, left_as_found, limit_text};
-use super::connection::RESET;
+use super::connection::{Connection, RESET};
 use super::lock::Patience;
 use super::scripts::{Loaded, Way};
 use super::statements::Statement;
@@ -14,6 +15,17 @@ use super::{Course, End, Failure, Step};
 
 /// What follows where the server can look whether its client is still there.
 const LOOKS: &str = "; SET LOCAL client_connection_check_interval = '5s'";
+
+/// The constraints that a script may defer, and those of them that are deferred by themselves. A name is of all constraints
+/// in a schema that have it: it counts if they are all alike.
+const DEFERRABLE: &str = "SELECT pg_catalog.string_agg(name, ', '), \
+    pg_catalog.string_agg(name, ', ') FILTER (WHERE is_deferred) \
+    FROM (SELECT pg_catalog.format('%I.%I', n.nspname, c.conname) AS name, \
+    pg_catalog.bool_and(c.condeferred) AS is_deferred \
+    FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace \
+    WHERE pg_catalog.has_schema_privilege(n.oid, 'USAGE') GROUP BY n.nspname, c.conname \
+    HAVING pg_catalog.bool_and(c.condeferrable) \
+    AND pg_catalog.bool_and(c.condeferred) = pg_catalog.bool_or(c.condeferred)) AS alike";
 
 impl Course<'_> {
     pub(super) async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
@@ -123,22 +135,37 @@ impl Course<'_> {
         }
         if is_postgres {
             carrier.connection.control(&closing(task)).await?;
+            run_deferred(loaded, carrier.connection).await?;
         }
         left_as_found(transaction.as_deref(), carrier.transaction().await?.as_deref())
     }
 }
 
+/// Checks and runs what PostgreSQL defers to the commit, and defers again what is deferred by itself. `ALL` would count for
+/// the constraints of later scripts, too: if the script has set it, they are deferred until the end of their script.
+async fn run_deferred(loaded: &Loaded, connection: &mut Connection) -> Result<(), Failure> {
+    let sets_all = |statement: &Statement| statement.begins(&["SET", "CONSTRAINTS", "ALL"]);
+    if loaded.up.statements.iter().any(sets_all) {
+        connection.control("SET CONSTRAINTS ALL DEFERRED").await?;
+    }
+    let mut names = connection.rows(DEFERRABLE, &[]).await?.into_iter().flatten();
+    let (all, deferred) = (names.next().flatten(), names.next().flatten());
+    if let Some(all) = all {
+        connection.control(&format!("SET CONSTRAINTS {all} IMMEDIATE")).await?;
+    }
+    if let Some(deferred) = deferred {
+        connection.control(&format!("SET CONSTRAINTS {deferred} DEFERRED")).await?;
+    }
+    Ok(())
+}
+
 /// Whether a script failed since a script ahead of it, which would be committed, is only rehearsed: it uses a value that was
-/// added to an enum, or changes a table whose deferred triggers are yet to run.
+/// added to an enum.
 fn needs_commit(loaded: &Loaded, failure: &Failure) -> bool {
     let adds_value = |statement: &Statement| {
         statement.begins(&["ALTER", "TYPE"]) && statement.has("ADD") && statement.has("VALUE")
     };
-    match failure.sql_state.as_deref() {
-        Some("55P04") => !loaded.up.statements.iter().any(adds_value),
-        Some("55006") => true,
-        _ => false,
-    }
+    failure.sql_state.as_deref() == Some("55P04") && !loaded.up.statements.iter().any(adds_value)
 }
 
 /// A failure that a script may owe to one that was not rehearsed.
