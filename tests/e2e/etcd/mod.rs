@@ -191,6 +191,7 @@ fn etcd_stops_and_starts_with_its_data(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-stop");
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
     etcd.until_settled(3);
+    owned::what_others_change_is_reverted(&etcd, &namespace, way);
     etcd.put("kept", "yes");
     etcd.scale(0);
     assert!(etcd.pods().is_empty(), "no Pod is left");
