@@ -375,6 +375,7 @@ fn going_on() -> Vec<(&'static str, OnServer)> {
         a_statement_that_is_too_long_is_found_before_anything_runs,
         a_right_that_lacks_is_the_scripts,
     ]
+    .to_vec()
 }
 
 fn main() -> ExitCode {
