@@ -23,6 +23,9 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     if !cluster.seen.refusals.services {
         actions.extend(housekeeping::apply_services(cluster));
     }
+    if !cluster.seen.refusals.budget {
+        actions.extend(housekeeping::restore_budget(cluster));
+    }
     actions.extend(pods(cluster));
     let entries = altered(cluster).into_iter().chain(retold(cluster)).chain(rebuilt(cluster));
     actions.extend(cluster.write_config(entries.collect()));

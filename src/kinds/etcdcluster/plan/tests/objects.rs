@@ -7,8 +7,8 @@ use super::world::World;
 use super::world::secrets::authority as authority_secret;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    Authority, CertificateId, CertificateSecrets, Fact, Found, Holder, Ordinal, PodPhase, RecoveryPhase,
-    Version,
+    Authority, Cause, CertificateId, CertificateSecrets, Fact, Found, Holder, Observation, Ordinal, Owner,
+    PodPhase, RecoveryPhase, Version,
 };
 use crate::kinds::etcdcluster::plan::Plan;
 
@@ -120,8 +120,7 @@ fn a_survivor_runs_what_it_ran_although_the_stateful_set_is_made_again() {
         world.run();
         let broken = (0..3).find(|at| world.pods[&Ordinal(*at)].pod.phase != PodPhase::Up).unwrap();
         let (survivor, other) = if broken == 0 { (1, 2) } else { (0, 3 - broken) };
-        world.pods.get_mut(&Ordinal(other)).unwrap().pod.phase =
-            PodPhase::Failing(crate::kinds::etcdcluster::observation::Cause::Other);
+        world.pods.get_mut(&Ordinal(other)).unwrap().pod.phase = PodPhase::Failing(Cause::Other);
         world.desired.recovery = Some(request("now", Some(survivor)));
         run_to(&mut world, phase);
         world.set = None;
@@ -155,4 +154,34 @@ fn what_another_client_changed_is_written_again_and_no_member_restarts() {
     assert_eq!(*entries, world.config.as_ref().unwrap().entries);
     world.desired.is_paused = true;
     assert!(planned(&world.desired, &world.observe()).actions.is_empty());
+}
+
+#[test]
+fn a_budget_that_another_client_changed_is_written_again_while_members_are_down() {
+    for down in 1..=3 {
+        let mut world = World::settled(3, V3_6);
+        for process in world.pods.values_mut().take(down) {
+            process.pod.phase = PodPhase::Failing(Cause::Other);
+        }
+        for (least, owner, expected) in [
+            (2, Owner::Ours, Some(2)),
+            (0, Owner::Ours, Some(2)),
+            (3, Owner::Ours, Some(3)),
+            (0, Owner::Foreign, None),
+        ] {
+            let budget = world.budget.as_mut().unwrap();
+            (budget.min_available, budget.owner, budget.is_current) = (least, owner, false);
+            let mut seen = world.observe();
+            let writes = |seen: &Observation| {
+                let actions = planned(&world.desired, seen).actions;
+                actions.into_iter().find_map(|action| match action {
+                    Action::ApplyBudget { min_available, .. } => Some(min_available),
+                    _ => None,
+                })
+            };
+            assert_eq!(writes(&seen), expected, "{down} are down: {least} {owner:?}");
+            seen.refusals.budget = true;
+            assert_eq!(writes(&seen), None, "{down} are down, and it is refused");
+        }
+    }
 }
