@@ -235,9 +235,7 @@ fn judged(
             }
             Ok(Standing::Pending(resumed(&loaded.up, row, row.statement)?))
         }
-        State::Running | State::Resumable if row.kind == DOWN => {
-            taken_back(assignment, loaded, row, around, work)
-        }
+        State::Running | State::Resumable if row.kind == DOWN => taken_back(assignment, loaded, row, work),
         State::Running | State::Resumable => match resolution(assignment, row, around) {
             Some(Resolution::Applied) => {
                 let next = row.statement.saturating_add(1);
@@ -272,6 +270,7 @@ fn is_resolved(assignment: &Assignment, row: &Row) -> bool {
 fn unneeded(row: &Row, side: Side) -> String {
     let has = match side {
         Side::Before => "has not taken effect, and runs",
+        Side::Either => "may run again, and runs",
         Side::After => "has taken effect, and does not run again",
     };
     format!(
@@ -281,9 +280,9 @@ fn unneeded(row: &Row, side: Side) -> String {
 }
 
 /// How the statement ended that a script stands at: as the database shows, or else as a user says.
-pub fn resolution(assignment: &Assignment, row: &Row, around: &Surroundings) -> Option<Resolution> {
+fn resolution(assignment: &Assignment, row: &Row, around: &Surroundings) -> Option<Resolution> {
     match around.sides.get(&row.id) {
-        Some(Side::Before) => Some(Resolution::Retry),
+        Some(Side::Before | Side::Either) => Some(Resolution::Retry),
         Some(Side::After) => Some(Resolution::Applied),
         None => answer(assignment, row),
     }
@@ -300,7 +299,7 @@ fn unused(row: &Row) -> String {
 
 /// A user's decision about the script of a row. Not where this run has left it so, or a later one of the same object:
 /// the person has looked at what was before.
-fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
+pub fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
     let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == row.id)?;
     let number = |run: &str| {
         let uid = &assignment.object.as_ref()?.uid;
@@ -338,11 +337,10 @@ fn taken_back(
     assignment: &Assignment,
     loaded: &Loaded,
     row: &Row,
-    around: &Surroundings,
     work: &mut Work,
 ) -> Result<Standing, Stop> {
     let id = row.id.clone();
-    let next = match resolution(assignment, row, around) {
+    let next = match answer(assignment, row) {
         Some(Resolution::Applied) => row.statement.saturating_add(1),
         Some(Resolution::Retry) => row.statement,
         None => return Err(Stop::InDoubt(left_in_doubt(row))),

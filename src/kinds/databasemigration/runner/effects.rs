@@ -14,6 +14,8 @@ use super::statements::mysql::effect::{Effect, Object, Sign, What, effects};
 pub enum Side {
     /// The statement has not taken effect.
     Before,
+    /// The statement may have taken effect, and may run again.
+    Either,
     /// The statement has taken effect.
     After,
 }
@@ -35,7 +37,8 @@ pub(super) async fn side(
     match all.get(place) {
         Some(Some(Effect::Objects(signs))) => look(connection, signs).await,
         // The row of the history and the rows that a statement changes are committed together.
-        Some(Some(Effect::Rows | Effect::Repeatable)) | None => Ok(Some(Side::Before)),
+        Some(Some(Effect::Rows { .. })) | None => Ok(Some(Side::Before)),
+        Some(Some(Effect::Repeatable)) => Ok(Some(Side::Either)),
         Some(None) => Ok(None),
     }
 }

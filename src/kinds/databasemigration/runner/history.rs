@@ -306,15 +306,28 @@ impl Log {
         id: &str,
         checksum: &str,
     ) -> Result<(), Failure> {
+        let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
+        self.update(connection, &self.tables.accept(), &values).await
+    }
+
+    /// Notes that a script is in doubt which the database was to show, and leaves the run that has begun it.
+    pub(super) async fn doubt(&self, connection: &mut Connection, id: &str) -> Result<(), Failure> {
+        self.update(connection, &self.tables.doubt(), &[Value::Text(&self.series), Value::Text(id)]).await
+    }
+
+    /// Changes rows in a transaction of its own.
+    async fn update(
+        &self,
+        connection: &mut Connection,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<(), Failure> {
         self.begin(connection, None).await?;
-        let accepted = match self.fence(connection).await {
-            Ok(()) => {
-                let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
-                connection.execute(&self.tables.accept(), &values).await.map(|_| ())
-            }
+        let updated = match self.fence(connection).await {
+            Ok(()) => connection.execute(sql, values).await.map(|_| ()),
             Err(failure) => Err(failure),
         };
-        self.end(connection, accepted).await
+        self.end(connection, updated).await
     }
 
     /// Notes in MySQL and MariaDB that a script that is at work has come to another statement: in one statement, which

@@ -43,13 +43,9 @@ pub(super) async fn surroundings(
 /// the database before the statement.
 async fn side(connection: &mut Connection, scripts: &[Loaded], row: &Row) -> Result<Option<Side>, Failure> {
     let loaded = scripts.iter().find(|loaded| loaded.script.id == row.id);
-    let text = match loaded {
-        Some(loaded) if row.kind == DOWN => loaded.down.as_ref(),
-        Some(loaded) => Some(&loaded.up).filter(|up| up.has_checksum(&row.checksum)),
-        None => None,
-    };
-    match text.filter(|_| row.state == State::Resumable) {
-        Some(text) => effects::side(connection, text, row.statement).await,
+    let is_shown = row.state == State::Resumable && row.kind != DOWN;
+    match loaded.filter(|loaded| is_shown && loaded.up.has_checksum(&row.checksum)) {
+        Some(loaded) => effects::side(connection, &loaded.up, row.statement).await,
         None => Ok(None),
     }
 }

@@ -42,6 +42,7 @@ use crate::runtime::fail_point;
 use carry::{Carrier, Task};
 use connection::Connection;
 use decision::{Decision, Settled, Work, decide, plan};
+use effects::Side;
 use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
@@ -275,11 +276,9 @@ impl Course<'_> {
     }
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        // What blocks is reported before anything is written.
-        if let Err(end) = self.planned_after_others(patience).await {
-            self.note_doubt(&end, patience).await?;
-            return Err(end);
-        }
+        self.settle_shown(patience).await?;
+        // What blocks is reported before any script runs.
+        self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
         self.settle(&work, &rows).await?;
@@ -314,15 +313,32 @@ impl Course<'_> {
         Ok(Outcome::Succeeded)
     }
 
-    /// The history has a doubt from now on that the database was to resolve and does not, so that also a run without the
-    /// scripts reports it.
-    async fn note_doubt(&mut self, end: &End, patience: Patience<'_>) -> Result<(), End> {
-        let End::InDoubt(in_doubt, _) = end else { return Ok(()) };
+    /// Has the history say what the database shows of a statement at which a run died, or that the script is in doubt. A
+    /// statement that may run again stays as it is if nothing of its script has run for certain.
+    async fn settle_shown(&mut self, patience: Patience<'_>) -> Result<(), End> {
+        let is_shown = |row: &&Row| row.state == State::Resumable;
         let rows = self.log.read(&mut self.connection).await?;
-        let found = rows.iter().find(|row| row.id == in_doubt.id && row.state == State::Resumable);
-        let Some(row) = found else { return Ok(()) };
+        if rows.iter().find(is_shown).is_none() {
+            return Ok(());
+        }
         self.take(patience).await?;
-        self.write(&entry(row, &row.kind, State::Running, &row.checksum)).await?;
+        let rows = self.log.read(&mut self.connection).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
+        for row in rows.iter().filter(is_shown) {
+            let next = match around.sides.get(&row.id) {
+                Some(Side::Either) if row.statement == 1 => continue,
+                Some(Side::Before | Side::Either) => row.statement,
+                Some(Side::After) => row.statement.saturating_add(1),
+                None => {
+                    self.log.doubt(&mut self.connection, &row.id).await?;
+                    continue;
+                }
+            };
+            let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
+            let done = loaded.and_then(|loaded| loaded.up.done_before(next));
+            let failed = entry(row, &row.kind, State::Failed, &row.checksum);
+            self.write(&Entry { statement: next, done: done.as_deref(), ..failed }).await?;
+        }
         Ok(())
     }
 

@@ -9,8 +9,7 @@ use super::super::assignment::{OnFailure, ScriptKind};
 use super::super::result::{Class, Outcome};
 use super::carry::Task;
 use super::decision::{
-    DOWN, Surroundings, begin_down, finds_its_session, is_half_applied, left_in_doubt, resolution,
-    without_down,
+    DOWN, Surroundings, answer, begin_down, finds_its_session, is_half_applied, left_in_doubt, without_down,
 };
 use super::history::{Row, State};
 use super::lock::Patience;
@@ -20,6 +19,7 @@ use super::{Course, End, Entry, Failure, Step, Work, entry, inspect};
 impl Course<'_> {
     /// Takes back what this object applied.
     pub(super) async fn revert(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
+        self.settle_shown(patience).await?;
         self.take(patience).await?;
         // Edited and missing scripts keep nothing from being taken back, and a script in doubt does.
         let rows = self.settled_rows().await?;
@@ -72,7 +72,10 @@ impl Course<'_> {
         let running = rows.iter().find(|row| row.state.is_begun() && row.kind != DOWN);
         let next = |row: &Row| work.pending.iter().find(|one| self.scripts[one.index].script.id == row.id);
         let Some((row, next)) = running.and_then(|row| Some((row, next(row)?))) else { return Ok(()) };
-        if resolution(&self.request.assignment, row, around).is_none() {
+        if around.sides.contains_key(&row.id) {
+            return Err(half_applied(row).into());
+        }
+        if answer(&self.request.assignment, row).is_none() {
             return Err(End::InDoubt(left_in_doubt(row), None));
         }
         let done = self.scripts[next.index].up.done_before(next.from);

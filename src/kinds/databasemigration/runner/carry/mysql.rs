@@ -138,28 +138,32 @@ impl Carrier<'_> {
         tables.iter().any(|row| row.iter().flatten().all(|name| has(name)))
     }
 
-    /// Whether a statement of a text may change a table whose changes no transaction takes back, also by a trigger or a function
+    /// Whether a statement of a text may change a table whose changes no transaction takes back, also by a trigger, a function or a view
     /// that has another name for it. Where that is not known, it may.
     async fn may_change_plain_tables(&mut self, text: &str) -> bool {
-        let Some(tables) = self.plain_tables().await else { return true };
+        let text = text.to_lowercase();
+        let Some(tables) = self.plain_tables().await.filter(|_| !text.contains("mysql")) else { return true };
         if tables.is_empty() {
             return false;
         }
-        let text = text.to_lowercase();
         let is_near = |row: &Vec<Option<String>>| {
             row.get(1).and_then(Option::as_ref).is_none_or(|schema| text.contains(schema.as_str()))
         };
-        let programs = "SELECT '1' FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
-                        UNION ALL SELECT '1' FROM information_schema.routines \
-                        WHERE routine_schema = DATABASE() AND routine_type = 'FUNCTION' LIMIT 1";
+        let own = "NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')";
+        let programs = format!(
+            "SELECT '1' FROM information_schema.triggers WHERE trigger_schema {own} \
+             UNION ALL SELECT '1' FROM information_schema.routines \
+             WHERE routine_schema {own} AND routine_type = 'FUNCTION' \
+             UNION ALL SELECT '1' FROM information_schema.views WHERE table_schema {own} LIMIT 1"
+        );
         tables.iter().any(is_near)
-            || self.connection.rows(programs, &[]).await.map_or(true, |found| !found.is_empty())
+            || self.connection.rows(&programs, &[]).await.map_or(true, |found| !found.is_empty())
     }
 
     /// The tables whose changes no transaction takes back, each with its database if that is another one.
     async fn plain_tables(&mut self) -> Option<Vec<Vec<Option<String>>>> {
         let sql = "SELECT LOWER(table_name), IF(table_schema = DATABASE(), NULL, LOWER(table_schema)) \
-                   FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
+                   FROM information_schema.tables WHERE table_type NOT IN ('VIEW', 'SYSTEM VIEW') \
                    AND table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') \
                    AND engine NOT IN (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')";
         self.connection.rows(sql, &[]).await.ok()

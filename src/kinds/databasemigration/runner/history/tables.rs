@@ -187,6 +187,14 @@ impl Tables {
         format!("UPDATE {} SET checksum = ? WHERE series = ? AND id = ?", self.rows())
     }
 
+    /// Has a script in doubt whose end the database was to show.
+    pub(super) fn doubt(&self) -> String {
+        format!(
+            "UPDATE {} SET state = 'running' WHERE series = ? AND id = ? AND state = 'resumable'",
+            self.rows()
+        )
+    }
+
     /// Has the row of a script that is at work stand at another statement. Both rows are locked, so that no other process
     /// takes the series over in between.
     pub(super) fn advance(&self) -> String {

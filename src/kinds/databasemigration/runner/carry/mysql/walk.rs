@@ -11,13 +11,13 @@ use aws_lc_rs::digest::{Context, SHA256};
 use tokio::time::Instant;
 
 use super::super::super::effects::{self, Side};
-use super::super::super::statements::Statement;
 use super::super::super::statements::mysql::effect::Effect;
 use super::super::super::statements::mysql::read::runs_program;
 use super::super::{
     Carrier, Class, End, Entry, Failure, State, Task, Text, count, fail_point, in_doubt, milliseconds,
 };
 use crate::api::checksum::hexadecimal;
+use crate::runtime::clock;
 
 /// For how long short statements share a transaction, whose locks others wait for.
 const SHARED: Duration = Duration::from_millis(50);
@@ -34,7 +34,9 @@ impl Carrier<'_> {
         if !goes_on {
             self.set_again(*task).await?;
         }
-        let effects = effects::foreseen(self.connection, task.text);
+        // A script that may run again from its start has no doubts. The text of a down script may change after it was begun.
+        let is_apart = task.is_down || task.script().idempotent;
+        let effects = if is_apart { Vec::new() } else { effects::foreseen(self.connection, task.text) };
         let mut walk = Walk {
             carrier: self,
             text: task.text,
@@ -43,13 +45,14 @@ impl Carrier<'_> {
             // If no statement is left, the history has the number behind the last one.
             stands: (0, State::Resumable),
             shared: None,
+            may_share: may_share(&task.text.all),
             is_limited: false,
             has_plain_tables: None,
         };
         for number in first..=last {
             walk.step(task, number).await?;
         }
-        walk.commit(task, last.saturating_add(1)).await?;
+        walk.commit(task, last.saturating_add(1), State::Resumable).await?;
         let (_, state) = walk.stands;
         self.leave_session().await.map_err(|failure| unanswered(*task, last, state, failure))?;
         let entry =
@@ -68,6 +71,7 @@ struct Walk<'w, 'c, 't> {
     /// The statement that the history has, and in which state.
     stands: (u32, State),
     shared: Option<Shared>,
+    may_share: bool,
     /// The limit of the session for locks is as it has to be.
     is_limited: bool,
     /// There are tables whose changes no transaction takes back, if that is known.
@@ -80,7 +84,16 @@ struct Shared {
     from: u32,
     /// The checksum of what lies before that.
     done: Option<String>,
+    /// All of its statements are short.
+    is_short: bool,
     since: Instant,
+}
+
+impl Shared {
+    /// Whether no other statement joins it.
+    fn is_due(&self) -> bool {
+        !self.is_short || self.since.elapsed() > SHARED
+    }
 }
 
 impl Walk<'_, '_, '_> {
@@ -88,22 +101,23 @@ impl Walk<'_, '_, '_> {
         let Some(statement) = task.text.statement(number) else { return Ok(()) };
         let place = usize::try_from(number - 1).unwrap_or_default();
         let effect = self.effects.get_mut(place).and_then(Option::take);
-        let shares = effect == Some(Effect::Rows) && is_short(statement);
-        if !shares {
-            self.commit(task, number).await?;
+        // Before the history has the statement: it says then how a later run finds out how the statement ended.
+        let effect = self.shown(effect).await;
+        let state = if effect.is_some() { State::Resumable } else { State::Running };
+        let is_short = matches!(effect, Some(Effect::Rows { is_short: true })) && self.may_share;
+        if !is_short || self.shared.as_ref().is_some_and(Shared::is_due) {
+            self.commit(task, number, state).await?;
         }
         let done = self.sums.before(number);
-        let effect = if self.shared.is_some() { effect } else { self.shown(effect).await };
         if self.shared.is_none() {
-            let state = if effect.is_some() { State::Resumable } else { State::Running };
             self.note(task, number, state, done.as_deref()).await?;
         }
         if !self.is_limited {
             self.carrier.limit_locks(*task).await?;
         }
         fail_point::reached("migrate.statement.before");
-        let ran = if effect == Some(Effect::Rows) {
-            self.within(task, number, done.clone()).await
+        let ran = if matches!(effect, Some(Effect::Rows { .. })) {
+            self.within(task, number, done.clone(), is_short).await
         } else {
             self.has_plain_tables = None;
             self.carrier.run_one(*task, number).await.map(|_| ())
@@ -113,11 +127,6 @@ impl Walk<'_, '_, '_> {
         self.is_limited = !runs_program(statement) && !statement.begins(&["SET"]);
         match ran {
             Err(failure) => self.refused(task, number, done, failure.of(task.id()).at(number)).await,
-            Ok(())
-                if self.shared.as_ref().is_some_and(|shared| !shares || shared.since.elapsed() > SHARED) =>
-            {
-                self.commit(task, number + 1).await
-            }
             Ok(()) => Ok(()),
         }
     }
@@ -143,27 +152,33 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Runs a statement that only changes rows, in the transaction that is open, or in one that it begins.
-    async fn within(&mut self, task: &Task<'_>, number: u32, done: Option<String>) -> Result<(), Failure> {
+    async fn within(
+        &mut self,
+        task: &Task<'_>,
+        number: u32,
+        done: Option<String>,
+        is_short: bool,
+    ) -> Result<(), Failure> {
         if self.shared.is_none() {
             self.carrier.log.begin(self.carrier.connection, None).await?;
-            self.shared = Some(Shared { from: number, done, since: Instant::now() });
+            self.shared = Some(Shared { from: number, done, is_short, since: clock::instant() });
         }
         self.carrier.run_one(*task, number).await.map(|_| ())
     }
 
     /// Commits the transaction that is open, together with the statement that is next in the history.
-    async fn commit(&mut self, task: &Task<'_>, next: u32) -> Result<(), End> {
+    async fn commit(&mut self, task: &Task<'_>, next: u32, state: State) -> Result<(), End> {
         if self.shared.take().is_none() {
             return Ok(());
         }
         let done = self.sums.before(next);
-        let entry = Entry { statement: next, done: done.as_deref(), ..task.entry(State::Resumable) };
+        let entry = Entry { statement: next, done: done.as_deref(), ..task.entry(state) };
         let Carrier { log, connection, .. } = &mut *self.carrier;
         let advanced = log.advance_within(connection, &entry).await;
         fail_point::reached("migrate.commit.before");
         let ended = log.end(connection, advanced).await;
         fail_point::reached("migrate.commit.after");
-        self.stands = (next, State::Resumable);
+        self.stands = (next, state);
         ended.map_err(|failure| {
             let failure = failure.of(task.id()).at(next - 1);
             let is_unanswered = failure.is_unanswered;
@@ -238,7 +253,8 @@ impl Walk<'_, '_, '_> {
             None => self.carrier.may_change_plain_tables(&self.text.all).await,
         };
         self.has_plain_tables = Some(has_plain_tables);
-        if has_plain_tables || !self.carrier.connection.commits_by_itself() {
+        let is_own = self.shared.is_some() || self.carrier.connection.commits_by_itself();
+        if has_plain_tables || !is_own {
             return None;
         }
         if let Effect::Objects(signs) = &effect
@@ -250,10 +266,11 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// Whether a statement changes the rows that are written in it, and reads none.
-fn is_short(statement: &Statement) -> bool {
-    matches!(statement.words.first().map(String::as_str), Some("INSERT" | "REPLACE"))
-        && !statement.has("SELECT")
+/// Whether statements of a text may share a transaction: if the server rolls back all of it, the session has nothing of the
+/// statements that run again.
+fn may_share(text: &str) -> bool {
+    let text = text.to_ascii_uppercase();
+    !["LAST_INSERT_ID", "@@IDENTITY", ":=", "TEMPORARY"].iter().any(|word| text.contains(word))
 }
 
 /// A statement was not answered: the database shows later whether it took effect, or its script is in doubt.

@@ -16,7 +16,10 @@ use crate::kinds::databasemigration::assignment::Engine;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The statement changes rows at most, so that one transaction can have the statement and its row of the history.
-    Rows,
+    Rows {
+        /// The statement has all of its values in its text, so that it takes a moment.
+        is_short: bool,
+    },
     /// The statement leaves the same if it runs once more.
     Repeatable,
     /// The statement makes or removes these objects.
@@ -83,10 +86,10 @@ pub fn effects(engine: Engine, text: &str, statements: &[Statement], modes: Mode
     let effect = |one: &Read<'_>| {
         is_hidden |= runs_program(one.statement);
         let effect = classify(one)?;
-        let is_plain = one.sets_session_alone() || effect == Effect::Rows;
+        let is_plain = one.sets_session_alone() || matches!(effect, Effect::Rows { .. });
         let is_named = match &effect {
             Effect::Objects(signs) => !is_elsewhere || signs.iter().all(|sign| sign.object.schema.is_some()),
-            Effect::Rows | Effect::Repeatable => true,
+            Effect::Rows { .. } | Effect::Repeatable => true,
         };
         (is_plain || !is_hidden && is_named).then_some(effect)
     };
@@ -97,16 +100,28 @@ fn classify(one: &Read<'_>) -> Option<Effect> {
     if one.sets_session_alone() {
         return Some(Effect::Repeatable);
     }
+    let words = Words::of(one);
+    let reads = || ["SELECT", "TABLE", "WITH"].iter().any(|word| words.has(word));
     match one.first() {
-        "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH" | "VALUES" | "DO" => Some(Effect::Rows),
-        "SELECT" if !one.statement.has("OUTFILE") && !one.statement.has("DUMPFILE") => Some(Effect::Rows),
-        "GRANT" | "ANALYZE" | "OPTIMIZE" | "FLUSH" => Some(Effect::Repeatable),
+        "INSERT" | "REPLACE" => Some(Effect::Rows { is_short: !reads() }),
+        "UPDATE" | "DELETE" | "VALUES" | "DO" => Some(Effect::Rows { is_short: false }),
+        "SELECT" | "WITH" if !words.has("OUTFILE") && !words.has("DUMPFILE") => {
+            Some(Effect::Rows { is_short: false })
+        }
+        "GRANT" | "FLUSH" => Some(Effect::Repeatable),
+        // MariaDB runs what stands behind another ANALYZE.
+        "ANALYZE" | "OPTIMIZE" if is_of_tables(words) => Some(Effect::Repeatable),
         "CREATE" => created(Words::of(one)),
         "DROP" => dropped(Words::of(one)),
         "RENAME" => renamed(Words::of(one)),
         "ALTER" => alter::altered(Words::of(one)),
         _ => None,
     }
+}
+
+fn is_of_tables(mut words: Words<'_>) -> bool {
+    let _is_local = words.skips(&["NO_WRITE_TO_BINLOG"]) || words.skips(&["LOCAL"]);
+    words.is("TABLE") || words.is("TABLES")
 }
 
 /// Tokens that are read one after the other.
@@ -271,6 +286,10 @@ fn created(mut words: Words<'_>) -> Option<Effect> {
     let what = words.what()?;
     // The rows of a query are not a definition.
     if what == What::Table && !is_view && words.has("SELECT") {
+        return None;
+    }
+    // An event may have run and removed itself before anybody looks.
+    if what == What::Event {
         return None;
     }
     if replaces {

@@ -136,9 +136,10 @@ impl Read<'_> {
     /// Functions, by the words before a parenthesis, that are none of these lists.
     fn calls_others(&self, lists: &[&[&str]]) -> bool {
         self.tokens.windows(2).any(|pair| {
-            pair[0].kind == Kind::Word
-                && pair[1].kind == Kind::Mark(b'(')
-                && !lists.iter().any(|list| list.contains(&plain(pair[0].text(self.text)).as_str()))
+            let is_listed = pair[0].kind == Kind::Word
+                && !pair[0].is_qualified
+                && lists.iter().any(|list| list.contains(&plain(pair[0].text(self.text)).as_str()));
+            matches!(pair[0].kind, Kind::Word | Kind::Name) && pair[1].kind == Kind::Mark(b'(') && !is_listed
         })
     }
 

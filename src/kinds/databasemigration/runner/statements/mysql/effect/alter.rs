@@ -60,7 +60,6 @@ pub(super) fn altered(mut words: Words<'_>) -> Option<Effect> {
         What::Table if words.has("VIEW") && !words.has("TABLE") => return Some(Effect::Repeatable),
         What::Table => {}
         What::Procedure | What::Function | What::Database => return Some(Effect::Repeatable),
-        What::Event if !words.has("RENAME") => return Some(Effect::Repeatable),
         _ => return None,
     }
     let is_table =
@@ -118,7 +117,7 @@ fn renamed(schema: Option<String>, table: String, clauses: &[Clause]) -> Option<
     Some(Effect::Objects(vec![Sign { object: from, appears: false }, Sign { object: to, appears: true }]))
 }
 
-/// What lies between the commas that are in no parentheses.
+/// The parts of a list that commas outside of parentheses divide.
 fn parts(words: Words<'_>) -> Vec<Words<'_>> {
     let mut depth = 0_u32;
     let parts = words.tokens.split(|token| {
@@ -144,9 +143,9 @@ fn clause(mut words: Words<'_>) -> Option<Clause> {
     }
     if words.skips(&["CHANGE"]) {
         words.skips(&["COLUMN"]);
-        let is_conditional = words.skips(&["IF", "EXISTS"]);
+        words.skips(&["IF", "EXISTS"]);
         let (from, to) = (words.name()?, words.name()?);
-        return Some(moved(What::Column, from, to, is_conditional));
+        return Some(moved(What::Column, from, to));
     }
     if words.skips(&["RENAME"]) {
         return renames(words);
@@ -154,11 +153,12 @@ fn clause(mut words: Words<'_>) -> Option<Clause> {
     REPEATABLE.iter().any(|word| words.is(word)).then_some(Clause::Repeatable)
 }
 
-fn moved(what: What, from: String, to: String, is_conditional: bool) -> Clause {
+/// A name that becomes another one. Two such clauses, run again, may bring both back.
+fn moved(what: What, from: String, to: String) -> Clause {
     if from.eq_ignore_ascii_case(&to) {
         return Clause::Repeatable;
     }
-    Clause::Objects { signs: vec![(what, from, false), (what, to, true)], is_conditional }
+    Clause::Objects { signs: vec![(what, from, false), (what, to, true)], is_conditional: false }
 }
 
 fn renames(mut words: Words<'_>) -> Option<Clause> {
@@ -171,10 +171,10 @@ fn renames(mut words: Words<'_>) -> Option<Clause> {
         let (schema, table) = words.qualified()?;
         return Some(Clause::Renamed(schema, table));
     };
-    let is_conditional = words.skips(&["IF", "EXISTS"]);
+    words.skips(&["IF", "EXISTS"]);
     let from = words.name()?;
     let to = words.skips(&["TO"]).then(|| words.name())??;
-    Some(moved(what, from, to, is_conditional))
+    Some(moved(what, from, to))
 }
 
 fn added(mut words: Words<'_>) -> Option<Clause> {
@@ -230,11 +230,20 @@ fn constrained(mut words: Words<'_>) -> Option<Clause> {
     if words.skips(&["PRIMARY", "KEY"]) {
         return Some(single(What::Index, "PRIMARY".to_owned(), true, is_conditional));
     }
-    let what = if words.is("UNIQUE") { What::Index } else { What::Constraint };
+    if words.skips(&["UNIQUE"]) {
+        let _is_named_so = words.skips(&["INDEX"]) || words.skips(&["KEY"]);
+        // Which of two names an index gets is the server's.
+        let has_other_name = !words.is_mark(b'(') && !words.is("USING");
+        return match name {
+            Some(_) if has_other_name => None,
+            Some(name) => Some(single(What::Index, name, true, is_conditional)),
+            None => Some(Clause::Unnamed),
+        };
+    }
     if !is_kind(&words) {
         return None;
     }
-    Some(name.map_or(Clause::Unnamed, |name| single(what, name, true, is_conditional)))
+    Some(name.map_or(Clause::Unnamed, |name| single(What::Constraint, name, true, is_conditional)))
 }
 
 fn removed(mut words: Words<'_>) -> Option<Clause> {

@@ -13,7 +13,8 @@ fn shown(engine: Engine, text: &str) -> String {
     };
     match all.last().unwrap() {
         None => "none".to_owned(),
-        Some(Effect::Rows) => "rows".to_owned(),
+        Some(Effect::Rows { is_short: true }) => "short rows".to_owned(),
+        Some(Effect::Rows { is_short: false }) => "rows".to_owned(),
         Some(Effect::Repeatable) => "repeatable".to_owned(),
         Some(Effect::Objects(signs)) => signs.iter().map(object).collect::<Vec<_>>().join(", "),
     }
@@ -29,13 +30,20 @@ fn each(cases: &[(&str, &str)]) {
 #[test]
 fn a_change_of_rows_is_in_the_transaction_of_its_row() {
     each(&[
-        ("INSERT INTO a VALUES (1)", "rows"),
+        ("INSERT INTO a VALUES (1)", "short rows"),
+        ("REPLACE a SET b = 1", "short rows"),
+        ("INSERT INTO a SELECT 1", "rows"),
+        ("INSERT INTO a TABLE b", "rows"),
+        ("ANALYZE UPDATE a SET b = b + 1", "none"),
+        ("ANALYZE LOCAL TABLE a", "repeatable"),
+        ("SET @a = `f`()", "none"),
+        ("SET @a = shop.count(1)", "none"),
         ("UPDATE a SET b = 1", "rows"),
         ("WITH x AS (SELECT 1) SELECT * FROM x", "rows"),
         ("SELECT 1 INTO OUTFILE '/tmp/a'", "none"),
         ("LOAD DATA INFILE 'a' INTO TABLE b", "none"),
         ("CALL p()", "none"),
-        ("CALL p(); INSERT INTO a VALUES (1)", "rows"),
+        ("CALL p(); INSERT INTO a VALUES (1)", "short rows"),
     ]);
 }
 
@@ -56,7 +64,9 @@ fn a_definition_is_known_by_its_object() {
         ("CREATE OR REPLACE PROCEDURE p() SELECT 1", "repeatable"),
         ("CREATE AGGREGATE FUNCTION f(x int) RETURNS int RETURN 1", "+Function f"),
         ("CREATE DEFINER=root@localhost TRIGGER t BEFORE INSERT ON a FOR EACH ROW SET @x = 1", "+Trigger t"),
-        ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM a", "+Event e"),
+        ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM a", "none"),
+        ("CREATE EVENT IF NOT EXISTS e ON SCHEDULE AT CURRENT_TIMESTAMP DO DELETE FROM a", "none"),
+        ("DROP EVENT e", "-Event e"),
         ("CREATE SEQUENCE s", "+Table s"),
         ("CREATE UNIQUE INDEX i USING BTREE ON a (b)", "+Index a.i"),
         ("CREATE DATABASE d", "+Database d.d"),
@@ -85,6 +95,11 @@ fn a_table_is_altered_in_ways_that_show() {
         ("ALTER TABLE a DROP INDEX b, ADD UNIQUE (b)", "none"),
         ("ALTER TABLE a ADD CONSTRAINT f FOREIGN KEY (b) REFERENCES c (d)", "+Constraint a.f"),
         ("ALTER TABLE a ADD CONSTRAINT u UNIQUE KEY (b)", "+Index a.u"),
+        ("ALTER TABLE a ADD CONSTRAINT u UNIQUE KEY k (b)", "none"),
+        (
+            "ALTER TABLE a CHANGE IF EXISTS b c int, CHANGE IF EXISTS c b int",
+            "-Column a.b, +Column a.c, -Column a.c, +Column a.b",
+        ),
         ("ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES c (d)", "none"),
         ("ALTER TABLE a ADD PRIMARY KEY (b)", "+Index a.PRIMARY"),
         ("ALTER TABLE a DROP FOREIGN KEY f, DROP KEY k", "-Constraint a.f, -Index a.k"),
