@@ -240,7 +240,7 @@ pub fn a_first_statement_that_may_run_again_may_have_run(server: &Server) {
     assert!(error["message"].as_str().unwrap().contains("apply the rest first"), "{error}");
     bed.assignment["mode"] = json!("Apply");
     bed.succeeds("r3");
-    // A down script is not judged by what is there: its text may have changed since.
+    // gatehouse does not look for the objects of a down script, because its text may have changed since.
     bed.assignment["mode"] = json!("Revert");
     assert_eq!(dies(&bed, "r4", "migrate.statement.after#1").code, None);
     assert_eq!(bed.fails("r5", 30)["inDoubt"], json!({ "id": "001", "run": "r4", "statement": 1 }));

@@ -39,8 +39,8 @@ pub(super) async fn surroundings(
     Ok(Surroundings { alive, sides, has_tables, older_table })
 }
 
-/// The side on which the database is of the statement that a script stands at, if its text is as it was and its run has found
-/// the database before the statement.
+/// Whether the statement at which a script stopped took effect. Unknown if the script was edited since, or if its run did not
+/// look at the database before the statement.
 async fn side(connection: &mut Connection, scripts: &[Loaded], row: &Row) -> Result<Option<Side>, Failure> {
     let loaded = scripts.iter().find(|loaded| loaded.script.id == row.id);
     let is_shown = row.state == State::Resumable && row.kind != DOWN;

@@ -16,8 +16,8 @@ use super::{Course, End, Failure, Step};
 /// What follows where the server can look whether its client is still there.
 const LOOKS: &str = "; SET LOCAL client_connection_check_interval = '5s'";
 
-/// The constraints that a script may defer, and those of them that are deferred by themselves. A name is of all constraints
-/// in a schema that have it: it counts if they are all alike.
+/// The constraints that a script may defer, and the constraints among them that are INITIALLY DEFERRED. Several constraints
+/// of a schema may have one name: the name counts if all of them are deferrable alike.
 const DEFERRABLE: &str = "SELECT pg_catalog.string_agg(name, ', '), \
     pg_catalog.string_agg(name, ', ') FILTER (WHERE is_deferred) \
     FROM (SELECT pg_catalog.format('%I.%I', n.nspname, c.conname) AS name, \

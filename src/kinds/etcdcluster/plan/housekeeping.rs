@@ -155,8 +155,8 @@ fn budget(cluster: &ClusterState) -> Option<Action> {
     Some(Action::ApplyBudget { found, min_available: wanted })
 }
 
-/// The PodDisruptionBudget that another client has changed, for no fewer voters than it has. Evictions go by it while a
-/// member is down: neither a quorum nor the gate is asked for.
+/// The PodDisruptionBudget that another client has changed, with at least its present `minAvailable`. The restore needs
+/// neither a quorum nor the gate, because the budget limits evictions also while a member is down.
 pub fn restore_budget(cluster: &ClusterState) -> Option<Action> {
     let budget = cluster.seen.budget.known();
     let budget = budget.filter(|budget| budget.owner == Owner::Ours && !budget.is_current)?;

@@ -1,8 +1,8 @@
 //! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
-//! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
-//! stay as they were when it got them, whatever the spec says by now; one that comes beside it gets the same. An entry
-//! that is written is ours, also over an equal entry of another client.
+//! Guarantees: an entry that is written reads back the same. A member whose template has not changed keeps the options that
+//! it got, whatever the spec says now, and a new member beside it gets the same options. gatehouse owns each entry that it
+//! writes, also over an equal entry of another client.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Runs what is left of a text of MySQL or MariaDB, statement by statement.
+//! Runs the remaining statements of a MySQL or MariaDB script, one by one.
 //!
 //! Guarantees: the history has a statement before the server does. A statement that only changes rows is committed together
 //! with the row of the history. Short inserts one after the other share a transaction for a moment: the history has the first
@@ -23,7 +23,7 @@ use crate::runtime::clock;
 const SHARED: Duration = Duration::from_millis(50);
 
 impl Carrier<'_> {
-    /// Runs what is left of a text. `goes_on`: in the session in which the statement before was done.
+    /// Runs the remaining statements of a script. `goes_on`: the same session ran the statements before them.
     pub(in super::super) async fn one_by_one(
         &mut self,
         task: &mut Task<'_>,
@@ -151,7 +151,7 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Runs a statement that only changes rows, in the transaction that is open, or in one that it begins.
+    /// Runs a statement that only changes rows in the open transaction. If no transaction is open, it begins one.
     async fn within(
         &mut self,
         task: &Task<'_>,

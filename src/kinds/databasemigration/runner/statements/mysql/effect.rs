@@ -325,9 +325,12 @@ fn renamed(mut words: Words<'_>) -> Option<Effect> {
         return None;
     }
     let to = words.object(What::Table)?;
-    words.tokens.is_empty().then(|| {
-        Effect::Objects(vec![Sign { object: from, appears: false }, Sign { object: to, appears: true }])
-    })
+    words.tokens.is_empty().then(|| replaced(from, to))
+}
+
+/// The effect of a statement that gives an object another name.
+fn replaced(from: Object, to: Object) -> Effect {
+    Effect::Objects(vec![Sign { object: from, appears: false }, Sign { object: to, appears: true }])
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Guarantees: a clause that is not known leaves the whole statement without an effect, because that clause may bring back
 //! what another clause removes.
 
-use super::{Effect, Object, Sign, What, Words};
+use super::{Effect, Object, Sign, What, Words, replaced};
 use crate::kinds::databasemigration::runner::statements::mysql::tokens::Kind;
 
 /// A clause of ALTER TABLE.
@@ -114,7 +114,7 @@ fn renamed(schema: Option<String>, table: String, clauses: &[Clause]) -> Option<
         |schema: Option<String>, name: String| Object { what: What::Table, schema, table: None, name };
     let to = object(to_schema.clone().or_else(|| schema.clone()), to.clone());
     let from = object(schema, table);
-    Some(Effect::Objects(vec![Sign { object: from, appears: false }, Sign { object: to, appears: true }]))
+    Some(replaced(from, to))
 }
 
 /// The parts of a list that commas outside of parentheses divide.
@@ -207,15 +207,15 @@ fn added(mut words: Words<'_>) -> Option<Clause> {
 
 /// Columns in parentheses, without an index among them.
 fn columns(words: Words<'_>, is_conditional: bool) -> Option<Clause> {
-    const OTHERS: [&str; 8] =
-        ["CHECK", "CONSTRAINT", "FOREIGN", "FULLTEXT", "INDEX", "KEY", "PRIMARY", "UNIQUE"];
+    const OTHERS: [&str; 9] =
+        ["CHECK", "CONSTRAINT", "FOREIGN", "FULLTEXT", "INDEX", "KEY", "PRIMARY", "SPATIAL", "UNIQUE"];
     let (first, last) = (words.tokens.first()?, words.tokens.last()?);
     if first.kind != Kind::Mark(b'(') || last.kind != Kind::Mark(b')') {
         return None;
     }
     let inner = Words { text: words.text, tokens: words.tokens.get(1..words.tokens.len() - 1)? };
     let column = |mut part: Words<'_>| {
-        let is_other = OTHERS.iter().chain(&["SPATIAL"]).any(|word| part.is(word));
+        let is_other = OTHERS.iter().any(|word| part.is(word));
         part.name().filter(|_| !is_other).map(|name| (What::Column, name, true))
     };
     let signs: Option<Vec<_>> = parts(inner).into_iter().map(column).collect();
