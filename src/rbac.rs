@@ -24,8 +24,9 @@ pub enum AuditTrace {
     Request,
     /// As an apply (verb `patch`) that created its object (answer 201): the authorizer asks for `create` too.
     Apply,
-    /// As a request with each of its verbs, of a leader that has stored objects written again. Most clusters never see one.
-    Migration,
+    /// As a request with each of its verbs, which most clusters never see: stored objects are written again, or a pod does
+    /// not come to run.
+    Rare,
     /// Not at all: the authorizer asks for it during another request, or another project serves the resource, which the
     /// cluster may lack.
     Nowhere,

@@ -385,3 +385,10 @@ fn generated_files_are_written_compared_and_printed() {
     assert!(printed.out.contains("# Source: crds/tdsets.yaml\n"), "{}", printed.out);
     assert!(printed.documents().len() >= 2);
 }
+
+#[test]
+fn a_byte_order_mark_before_a_manifest_hides_nothing() {
+    let folder = folder(&[("mark.yaml", &format!("\u{feff}{CLUSTER}"))]);
+    let judged = gatehouse(&["validate", "-f", text(folder.path())]).expect(0);
+    assert!(judged.err.contains("1 accepted"), "{}", judged.err);
+}

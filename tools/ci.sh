@@ -70,7 +70,7 @@ stage_servers() {
     local api
     WITH_SLICE=$(slice) run_tests api &
     api=$!
-    one_after_the_other migrate etcd guard certificates control_plane ||
+    WITH_SLICE=$(slice) one_after_the_other migrate etcd guard certificates control_plane ||
         { kill "$api" 2>/dev/null; wait "$api" || true; return 1; }
     wait "$api"
 }

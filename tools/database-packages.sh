@@ -20,6 +20,8 @@ needs() {
     say postgresql-15 /usr/lib/postgresql/15/bin/initdb 'migrations of PostgreSQL are tested on it'
     say mariadb-server-core mariadbd 'migrations of MariaDB are tested on it'
     say mariadb-client-core my_print_defaults 'the tables that MariaDB itself needs are made with it'
+    say mariadb-client mariadb-dump 'the scripts of the corpus are compared with what dumps show'
+    say sqlite3 sqlite3 'the scripts of the corpus also run in its shell'
     say util-linux setpriv 'neither server runs as root, and each in namespaces of its own'
 }
 

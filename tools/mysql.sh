@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks the MySQL server of Debian unstable into the tools' cache: neither Debian stable nor testing has one.
+# Unpacks the MySQL server and client of Debian unstable into the tools' cache: neither Debian stable nor testing has one.
 #
 #   tools/mysql.sh            unpacks it, unless it is there; prints the folder
 #   tools/mysql.sh --again    takes what unstable has today
@@ -12,6 +12,7 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 
 readonly FOLDER=$cache/mysql KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
+readonly PROGRAMS=(usr/sbin/mysqld usr/bin/mysql usr/bin/mysqldump)
 
 # apt-get with lists and packages of its own, that takes nothing of the system for installed.
 apt() {
@@ -20,20 +21,30 @@ apt() {
 }
 
 unpack() {
-    local building=$cache/.building.mysql package
+    local building=$cache/.building.mysql package program
     mkdir -p -- "$building"/{state/lists/partial,cache/archives/partial,root}
     : >"$building/state/status"
     say "deb [signed-by=$KEYS] http://deb.debian.org/debian unstable main" >"$building/sources.list"
     apt "$building" update
-    apt "$building" install --yes --no-install-recommends --download-only mysql-server-core >/dev/null
+    apt "$building" install --yes --no-install-recommends --download-only mysql-server-core mysql-client-core \
+        >/dev/null
     for package in "$building"/cache/archives/*.deb; do
         # What its scripts need, and none of them runs here.
         [[ ${package##*/} == perl* ]] || dpkg-deb --extract "$package" "$building/root"
     done
-    [[ -x $building/root/usr/sbin/mysqld ]] || fail "mysql-server-core of Debian unstable has no usr/sbin/mysqld"
+    for program in "${PROGRAMS[@]}"; do
+        [[ -x $building/root/$program ]] || fail "the packages of Debian unstable have no $program"
+    done
     rm -rf -- "$FOLDER"
     mv -- "$building/root" "$FOLDER"
     rm -rf -- "$building"
+}
+
+is_whole() {
+    local program
+    for program in "${PROGRAMS[@]}"; do
+        [[ -x $FOLDER/$program ]] || return
+    done
 }
 
 main() {
@@ -48,7 +59,7 @@ main() {
         command -v "$program" >/dev/null || fail "$program is missing: a MySQL server is had on Debian only"
     done
     lock
-    if [[ ! -x $FOLDER/usr/sbin/mysqld || ${1:-} == --again ]]; then
+    if [[ ${1:-} == --again ]] || ! is_whole; then
         unpack
     fi
     say "$FOLDER"

@@ -127,6 +127,10 @@ pub fn completed<'a>(kind: &dyn Kind, change: &Change<'a>) -> (Cow<'a, Value>, A
     }
     let mut additions = add(kind, &mut object, stored.as_deref(), change.author);
     warnings.append(&mut additions.warnings);
+    if change.author != Version::V1 {
+        let context = Context { object: &object, stored: stored.as_deref(), written: change.author };
+        warnings.extend(kind.changed_meanings(&context));
+    }
     (object, Additions { warnings, ..additions })
 }
 

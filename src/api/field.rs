@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde_json::Value;
+
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
@@ -74,6 +76,22 @@ impl Path {
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.0
+    }
+
+    /// Whether it is `other`, or a field below it.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// The value of the field, where an object has it.
+    #[must_use]
+    pub fn value<'a>(&self, object: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(object, |value, step| match step {
+            Segment::Field(name) => value.get(name.as_ref()),
+            Segment::Key(name) => value.get(name),
+            Segment::Index(index) => value.get(index),
+        })
     }
 }
 
@@ -233,13 +251,17 @@ pub trait Rendered {
 /// Longest value that a message repeats, in characters; what is longer is cut.
 const LONGEST_VALUE: usize = 80;
 
+fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(LONGEST_VALUE).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
 impl Rendered for &str {
     fn rendered(&self) -> String {
-        let mut shown: String = self.chars().take(LONGEST_VALUE).collect();
-        if shown.len() < self.len() {
-            shown.push('…');
-        }
-        format!("{shown:?}")
+        format!("{:?}", cut(self))
     }
 }
 
@@ -267,18 +289,11 @@ impl Rendered for i64 {
     }
 }
 
-impl Rendered for &serde_json::Value {
+impl Rendered for &Value {
     fn rendered(&self) -> String {
         match self {
-            serde_json::Value::String(text) => text.rendered(),
-            other => {
-                let text = other.to_string();
-                let mut shown: String = text.chars().take(LONGEST_VALUE).collect();
-                if shown.len() < text.len() {
-                    shown.push('…');
-                }
-                shown
-            }
+            Value::String(text) => text.rendered(),
+            other => cut(&other.to_string()),
         }
     }
 }

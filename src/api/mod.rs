@@ -24,11 +24,13 @@ pub mod duration;
 pub mod field;
 pub mod identity;
 pub mod lens;
+pub mod metadata;
 pub mod name;
 pub mod pod_hook;
 pub mod policy;
 pub mod quantity;
 pub mod schema;
+pub mod script;
 pub mod time_zone;
 pub mod validation;
 
@@ -39,7 +41,7 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use field::Validation;
+use field::{Validation, Warning};
 
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
@@ -147,6 +149,12 @@ pub trait Kind: Send + Sync {
 
     /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
     fn defaults(&self) -> &'static [default::Field];
+
+    /// Warnings for the author of an older version about what meant something else in earlier releases of that version,
+    /// as far as the write sets it. The paths are the author's.
+    fn changed_meanings(&self, _context: &default::Context) -> Vec<Warning> {
+        Vec::new()
+    }
 
     /// Validates an object in the hub version whose structure is valid. `old` is there on update, and the present where
     /// warnings about what is sound are wanted. Paths of faults are those of the hub.

@@ -72,6 +72,22 @@ pub fn label_value(text: &str) -> Result<(), &'static str> {
     Err("must be empty or at most 63 letters, digits, '-', '_' and '.', first and last a letter or digit")
 }
 
+/// How many typos are between two texts: their Levenshtein distance.
+#[must_use]
+pub fn typos(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (above, one) in left.bytes().enumerate() {
+        let mut corner = row[0];
+        row[0] = above + 1;
+        for (column, other) in right.bytes().enumerate() {
+            let replaced = corner + usize::from(one != other);
+            corner = row[column + 1];
+            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
 fn is_label(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with('-')

@@ -9,7 +9,9 @@
 //! Assumes that a definition is structural, as the API server demands: no references, no unions of shapes.
 
 mod compile;
+mod stand_in;
 mod unique;
+mod words;
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +23,8 @@ use serde_json::{Map, Value};
 
 use super::Version;
 use super::field::{FieldError, Path, Reason, Rendered as _, Segment};
+use super::lens::ENVELOPE;
+pub use stand_in::{Sound, StandIns};
 use unique::Unique;
 
 /// The schema of one version of a definition; none where the definition lacks that version.
@@ -40,7 +44,7 @@ impl Schemas {
     #[must_use]
     pub fn new(definition: &CustomResourceDefinition) -> Self {
         let mut patterns = compile::Patterns::default();
-        let schema = |version| of(definition, version).map(|schema| compile::schema(schema, &mut patterns));
+        let schema = |version| of(definition, version).map(|schema| compile::object(schema, &mut patterns));
         Self(Version::ALL.map(schema).map(Option::unwrap_or_default))
     }
 
@@ -105,6 +109,21 @@ impl Pattern {
 }
 
 impl Schema {
+    /// An object with a single field of that schema, beside any others.
+    pub(super) fn beside_others(name: &str, field: &JSONSchemaProps) -> Self {
+        let mut field = compile::schema(field, &mut compile::Patterns::default());
+        field.open_without_fields();
+        let fields = [(name.into(), field)].into();
+        Self { shape: Shape::Object, open: true, fields, ..Self::default() }
+    }
+
+    /// An object that is described without any field has any fields.
+    fn open_without_fields(&mut self) {
+        self.open |= self.shape == Shape::Object && self.fields.is_empty() && self.each.is_none();
+        self.fields.iter_mut().for_each(|(_, field)| field.open_without_fields());
+        self.each.iter_mut().for_each(|each| each.open_without_fields());
+    }
+
     /// What the API server's schema validation would say of `object`, a whole one: at most so many faults.
     #[must_use]
     pub fn faults(&self, object: &Value, most: usize) -> Vec<FieldError> {
@@ -144,6 +163,11 @@ impl Schema {
             format!("must be an integer from {least} to {most}"),
         );
         FieldError { value: Some(integer.rendered()), ..fault }
+    }
+
+    /// The names of the fields that it has below a field.
+    pub(super) fn names(&self, field: &str) -> impl Iterator<Item = &str> {
+        self.field(field).into_iter().flat_map(|field| field.fields.iter().map(|(name, _)| &**name))
     }
 
     fn field(&self, name: &str) -> Option<&Self> {
@@ -223,12 +247,9 @@ impl<'a> Trail<'a> {
         steps.into()
     }
 
-    /// Below it is what each object has and no definition describes.
+    /// Each object has the field, and no definition describes it.
     fn is_envelope(&self, name: &str) -> bool {
-        match self.path().segments() {
-            [] => matches!(name, "apiVersion" | "kind" | "metadata"),
-            [first, ..] => *first == Segment::Field("metadata".into()),
-        }
+        self.above.is_none() && ENVELOPE.contains(&name)
     }
 }
 
@@ -342,8 +363,7 @@ impl Validator {
         if let Some(pattern) = &schema.pattern
             && !pattern.matches(text)
         {
-            let detail = format!("should match '{}'", pattern.text);
-            self.faults.push(FieldError::invalid(place.path(), text, detail));
+            self.faults.push(FieldError::invalid(place.path(), text, words::of_pattern(&pattern.text)));
         }
     }
 

@@ -13,6 +13,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 
+use super::name::typos;
+
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// A name that is not that of a time zone, and what may have been meant.
@@ -23,11 +25,14 @@ pub enum ZoneError {
         "\"Local\" depends on where it is read: expected the name of an IANA time zone, such as Europe/Berlin"
     )]
     Local,
-    /// An offset or a POSIX string.
+    /// A fixed offset.
     #[error(
-        "offsets and POSIX strings do not follow the law: expected the name of an IANA time zone, such as Europe/Berlin"
+        "an offset from UTC ignores daylight saving time: write the name of an IANA time zone, such as Europe/Berlin"
     )]
     Offset,
+    /// A POSIX string.
+    #[error("a POSIX string is not supported: write the name of an IANA time zone, such as Europe/Berlin")]
+    Posix,
     /// Not in the database, or not in this spelling.
     #[error("unknown time zone{}: expected the name of an IANA time zone, such as Europe/Berlin", hint(.0.as_deref()))]
     Unknown(Option<String>),
@@ -63,11 +68,36 @@ pub fn find(name: &str) -> Result<TimeZone, ZoneError> {
     if name.eq_ignore_ascii_case("local") {
         return Err(ZoneError::Local);
     }
-    let near = nearest(name);
-    if near.is_none() && name.contains(|one: char| one.is_ascii_digit() || ",<>:".contains(one)) {
+    if is_offset(name) {
         return Err(ZoneError::Offset);
     }
-    Err(ZoneError::Unknown(near))
+    if is_posix(name) {
+        return Err(ZoneError::Posix);
+    }
+    Err(ZoneError::Unknown(nearest(name)))
+}
+
+/// Hours and minutes after a sign, after a name or none: `+02:00`, `GMT+2`, `UTC 1`, `Etc/GMT-02`. Many names of the
+/// database are near it, and none means it: `Etc/GMT+2` is two hours behind UTC.
+fn is_offset(name: &str) -> bool {
+    let number = name.trim_start_matches(|one: char| one.is_ascii_alphabetic() || one == '/');
+    let zone = &name[..name.len() - number.len()];
+    let unsigned = number.trim_start_matches(['+', '-', '\u{2212}', ' ']);
+    let is_number = |text: &str| {
+        text.starts_with(|one: char| one.is_ascii_digit())
+            && text.bytes().all(|one| one.is_ascii_digit() || one == b':')
+    };
+    let is_of_utc = ["utc", "gmt", "etc/utc", "etc/gmt"].iter().any(|known| zone.eq_ignore_ascii_case(known));
+    is_number(unsigned) && (is_of_utc || unsigned.len() < number.len())
+}
+
+/// `CET-1CEST,M3.5.0,M10.5.0/3`, `CET-1CEST`, `<+03>-3`, `EST5`.
+fn is_posix(name: &str) -> bool {
+    let has_rules = name.contains([',', '<', '>']);
+    let is_plain = |one: u8| one.is_ascii_uppercase() || one.is_ascii_digit() || b"+-:.".contains(&one);
+    let is_abbreviation = name.len() > 3 && name.as_bytes()[..3].iter().all(u8::is_ascii_uppercase);
+    has_rules
+        || is_abbreviation && name.bytes().all(is_plain) && name.contains(|one: char| one.is_ascii_digit())
 }
 
 /// The name in the database that `name` most likely stands for: another case, the city alone, or two typos.
@@ -108,9 +138,9 @@ struct Known {
     letters: u32,
 }
 
-/// All names: made when a name is unknown for the first time.
+/// All names but those of offsets, which no other name means: made when a name is unknown for the first time.
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
-    let known = names().map(|name| {
+    let known = names().filter(|name| !is_offset(name)).map(|name| {
         let lower = name.to_ascii_lowercase();
         Known { letters: letters(&lower), lower, name }
     });
@@ -120,21 +150,6 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
 /// The letters of a text in lower case, a bit for each; all else is one bit.
 fn letters(text: &str) -> u32 {
     text.bytes().fold(0, |bits, byte| bits | 1 << if byte.is_ascii_lowercase() { byte - b'a' } else { 26 })
-}
-
-/// The Levenshtein distance of two texts.
-fn typos(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, one) in left.bytes().enumerate() {
-        let mut corner = row[0];
-        row[0] = above + 1;
-        for (column, other) in right.bytes().enumerate() {
-            let replaced = corner + usize::from(one != other);
-            corner = row[column + 1];
-            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 /// The first instant at which the wall clock of `zone` shows `local` or later. Times beyond the years that instants
@@ -229,135 +244,4 @@ pub fn shifts(zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Shift> 
 }
 
 #[cfg(test)]
-mod tests {
-    use jiff::civil::{date, datetime};
-
-    use super::*;
-
-    fn zone(name: &str) -> TimeZone {
-        find(name).unwrap()
-    }
-
-    #[test]
-    fn a_zone_is_found_by_its_exact_name_only() {
-        for name in
-            ["Europe/Berlin", "Etc/UTC", "UTC", "America/Argentina/Buenos_Aires", "EST5EDT", "Etc/GMT+5"]
-        {
-            assert_eq!(find(name).map(|zone| zone.iana_name() == Some(name)), Ok(true), "{name}");
-        }
-        assert_eq!(find("Local").unwrap_err(), ZoneError::Local);
-        for name in ["+02:00", "UTC+2", "CET-1CEST,M3.5.0,M10.5.0/3", "2026"] {
-            assert_eq!(find(name).unwrap_err(), ZoneError::Offset, "{name}");
-        }
-        for name in ["", "Etc/Unknown", "Mars/Olympus", "x"] {
-            assert_eq!(find(name).unwrap_err(), ZoneError::Unknown(None), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_near_miss_is_answered_with_the_name_that_was_meant() {
-        for (written, meant) in [
-            ("europe/berlin", "Europe/Berlin"),
-            ("Europe/Berlni", "Europe/Berlin"),
-            ("Berlin", "Europe/Berlin"),
-            ("new york", "America/New_York"),
-            ("utc", "UTC"),
-            ("argentina/ushuaia", "America/Argentina/Ushuaia"),
-            ("Urope/Berlinn", "Europe/Berlin"),
-            ("Europe/Bexlix", "Europe/Berlin"),
-        ] {
-            assert_eq!(find(written).unwrap_err(), ZoneError::Unknown(Some(meant.to_owned())), "{written}");
-        }
-        let message = find("europe/berlin").unwrap_err().to_string();
-        assert!(message.starts_with("unknown time zone, did you mean Europe/Berlin?: expected"), "{message}");
-    }
-
-    #[test]
-    fn two_typos_of_any_kind_are_forgiven() {
-        for name in names().filter(|name| name.len() > 7) {
-            let (head, last) = name.split_at(name.len() - 1);
-            for written in [
-                format!("q{}", &head[1..]),
-                format!("qq{name}"),
-                format!("{last}{head}q"),
-                head[1..].to_owned(),
-            ] {
-                assert!(nearest(&written).is_some(), "{written} stands for {name}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_database_names_its_release() {
-        assert!(database_version().starts_with("20"), "{}", database_version());
-    }
-
-    #[test]
-    fn a_time_in_a_gap_is_the_gaps_end_and_in_a_fold_the_first_pass() {
-        let berlin = zone("Europe/Berlin");
-        let gap_end: Timestamp = "2026-03-29T01:00:00Z".parse().unwrap();
-        for minute in [0, 1, 30, 59] {
-            assert_eq!(resolve(&berlin, date(2026, 3, 29).at(2, minute, 0, 0)), gap_end);
-        }
-        assert_eq!(resolve(&berlin, datetime(2026, 3, 29, 3, 0, 0, 0)), gap_end);
-        let first: Timestamp = "2026-10-25T00:30:00Z".parse().unwrap();
-        assert_eq!(resolve(&berlin, datetime(2026, 10, 25, 2, 30, 0, 0)), first);
-    }
-
-    #[test]
-    fn in_the_second_pass_the_end_of_the_first_has_been_reached() {
-        let berlin = zone("Europe/Berlin");
-        let at = |text: &str| reached(&berlin, text.parse().unwrap());
-        assert_eq!(at("2026-10-25T00:30:00Z"), datetime(2026, 10, 25, 2, 30, 0, 0));
-        let end = datetime(2026, 10, 25, 2, 59, 59, 999_999_999);
-        assert_eq!(at("2026-10-25T01:00:00Z"), end);
-        assert_eq!(at("2026-10-25T01:59:59Z"), end);
-        assert_eq!(at("2026-10-25T02:00:00Z"), datetime(2026, 10, 25, 3, 0, 0, 0));
-    }
-
-    #[test]
-    fn a_year_in_berlin_has_one_gap_and_one_fold() {
-        let found = shifts(
-            &zone("Europe/Berlin"),
-            "2026-01-01T00:00:00Z".parse().unwrap(),
-            "2027-01-01T00:00:00Z".parse().unwrap(),
-        );
-        assert_eq!(found.len(), 2);
-        assert!(found[0].skips(datetime(2026, 3, 29, 2, 30, 0, 0)));
-        assert!(!found[0].skips(datetime(2026, 3, 29, 2, 0, 0, 0)));
-        assert!(found[1].repeats(datetime(2026, 10, 25, 2, 0, 0, 0)));
-        assert!(!found[1].repeats(datetime(2026, 10, 25, 3, 0, 0, 0)));
-        assert_eq!(found[1].dates().collect::<Vec<_>>(), [date(2026, 10, 25)]);
-    }
-
-    /// Every quarter of an hour of every day on which clocks change, and of its midnights, in every zone.
-    #[test]
-    fn resolving_is_monotone_and_means_reached_in_all_zones() {
-        let (from, until) =
-            ("2026-01-01T00:00:00Z".parse().unwrap(), "2031-01-01T00:00:00Z".parse().unwrap());
-        let mut seen = 0;
-        for name in names() {
-            let zone = zone(&name);
-            for shift in shifts(&zone, from, until) {
-                seen += 1;
-                let first = shift.before.min(shift.after).date();
-                let end = shift.before.max(shift.after).date().to_datetime(jiff::civil::Time::midnight())
-                    + jiff::Span::new().hours(25);
-                let quarters = first
-                    .to_datetime(jiff::civil::Time::midnight())
-                    .series(jiff::Span::new().minutes(15))
-                    .take_while(|local| *local <= end);
-                let mut last = Timestamp::MIN;
-                for local in quarters {
-                    let instant = resolve(&zone, local);
-                    assert!(instant >= last, "{name}: {local} steps back");
-                    assert!(reached(&zone, instant) >= local, "{name}: {local} is not reached");
-                    let just_before = instant - SignedDuration::from_nanos(1);
-                    assert!(reached(&zone, just_before) < local, "{name}: {local} is reached before");
-                    last = instant;
-                }
-            }
-        }
-        assert!(seen > 1000, "only {seen} changes of the clocks");
-    }
-}
+mod tests;

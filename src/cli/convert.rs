@@ -26,7 +26,7 @@ use crate::api::{Kind, Version, default};
     after_help = "Besides our own versions it reads those of the ancestors: EtcdCluster of stable.example.com/v1alpha1 and \
                   mycompany.com/v1alpha1, TDSet of schedule.rs/v1, DatabaseMigration of database.mohitnagaraj.in/v1alpha1. Scalars without quotes are read as kubectl reads them \
                   (YAML 1.1): yes, no, on and off are booleans, 010 is eight. Comments are not kept.\n\n\
-                  Exit codes: 0 converted, 1 an object is of a version that does not exist, 2 the command line is wrong or \
+                  Exit codes: 0 converted, 1 an object is of a group, kind or version that does not exist, 2 the command line is wrong or \
                   something could not be read. Except with 0 nothing is written."
 )]
 pub struct Options {

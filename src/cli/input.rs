@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::api::ancestors::{self, Ancestor};
 use crate::api::field::{FieldError, Path};
+use crate::api::name::typos;
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::{self, KINDS};
 pub use yaml::Node;
@@ -158,8 +159,9 @@ pub fn subject(object: &Value) -> Result<Subject, FieldError> {
     {
         return Ok(Subject::Ancestor(ancestor, kind));
     }
-    if api_version.split_once('/').is_none_or(|(group, _)| group != GROUP) {
-        return Ok(Subject::Other);
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if group != GROUP {
+        return meant_as_ours(api_version, group, name).map_or(Ok(Subject::Other), Err);
     }
     let Some(version) = Version::ALL.into_iter().find(|version| version.api_version() == api_version) else {
         let supported = Version::ALL.map(Version::api_version);
@@ -167,10 +169,61 @@ pub fn subject(object: &Value) -> Result<Subject, FieldError> {
     };
     let Some(kind) = kinds::find(name) else {
         let supported: Vec<_> = KINDS.iter().map(|kind| kind.names().kind).collect();
-        return Err(FieldError::not_supported(Path::root().at("kind"), name, &supported));
+        let fault = FieldError::not_supported(Path::root().at("kind"), name, &supported);
+        return Err(match kind_like(name) {
+            Some(kind) => FieldError { detail: format!("{}; did you mean {kind}?", fault.detail), ..fault },
+            None => fault,
+        });
     };
     Ok(Subject::Ours(kind, version))
 }
+
+/// Operators of others that have a kind of the same name: their objects are none of our business.
+const OTHER_OPERATORS: [(&str, &str); 4] = [
+    ("etcd.database.coreos.com", "EtcdCluster"),
+    ("operator.etcd.io", "EtcdCluster"),
+    ("etcd.aenix.io", "EtcdCluster"),
+    ("etcd.improbable.io", "EtcdCluster"),
+];
+
+/// The fault of an object of another group that was meant as one of ours: a cluster would refuse it, or nothing would
+/// ever work it.
+fn meant_as_ours(api_version: &str, group: &str, name: &str) -> Option<FieldError> {
+    let is_like_group =
+        typos(group, GROUP) <= MOST_TYPOS || group.split('.').next() == GROUP.split('.').next();
+    let kind = kind_like(name).filter(|kind| is_like_group || *kind == name)?;
+    if OTHER_OPERATORS.contains(&(group, name)) {
+        return None;
+    }
+    let path = Path::root().at("apiVersion");
+    let meant = format!("did you mean {} and kind {kind}?", Version::V1.api_version());
+    Some(if api_version.is_empty() {
+        FieldError::required(path, meant)
+    } else {
+        let supported = Version::ALL.map(Version::api_version);
+        let fault = FieldError::not_supported(path, api_version, &supported);
+        FieldError { detail: format!("{}; {meant}", fault.detail), ..fault }
+    })
+}
+
+/// Typos that a name may have and still be taken for another one.
+const MOST_TYPOS: usize = 2;
+
+/// The kind of ours that a name stands for: in another case, with typos, or in the plural.
+fn kind_like(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name.len() > LONGEST_KIND {
+        return None;
+    }
+    let lower = name.to_ascii_lowercase();
+    let kinds = KINDS.iter().map(|kind| kind.names().kind);
+    let near = kinds.map(|kind| (typos(&lower, &kind.to_ascii_lowercase()), kind)).min()?;
+    // A short name is two typos away from many others.
+    let most = if near.1.len() < 8 { 1 } else { MOST_TYPOS };
+    (near.0 <= most).then_some(near.1)
+}
+
+/// A kind is shorter than this.
+const LONGEST_KIND: usize = 64;
 
 /// An object's kind, namespace and name as a person says them: `EtcdCluster default/example`.
 #[must_use]

@@ -1,8 +1,8 @@
 //! `gatehouse validate`: the gate's validation, without a cluster.
 //!
 //! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
-//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure and
-//! meaning are validated, all errors at once, in the paths of the version that is written there.
+//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then metadata,
+//! structure and meaning are validated, all errors at once, in the paths of the version that is written there.
 //! Assumes: an empty cluster. What depends on other objects, or on a stored one, only the gate can say.
 
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::convert::{below, remove, unknown_fields};
 use super::ending::{FAILED, Failure, OK, USAGE};
@@ -18,14 +18,16 @@ use super::input::{self, Document, Files, Input, Subject};
 use super::output;
 use crate::api::ancestors::Note;
 use crate::api::field::{FieldError, Path, Reason};
-use crate::api::validation::{self, Change, Written};
-use crate::api::{Kind, Version, default};
+use crate::api::name::typos;
+use crate::api::validation::{self, BY_APPLY, Change, LAST_APPLIED, Written};
+use crate::api::{Kind, Version, default, metadata};
 use crate::runtime::clock;
 
 /// The options of `gatehouse validate`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Objects of other kinds are skipped. Manifests of the ancestors are judged as what convert makes of them.\n\n\
+    after_help = "Objects of other kinds are skipped. An object of one of our kinds that names another group is refused, unless it is \
+                  of another operator that is known. Manifests of the ancestors are judged as what convert makes of them.\n\n\
                   Exit codes: 0 all objects are accepted, 1 one is refused, 2 the command line is wrong or something could \
                   not be read."
 )]
@@ -268,8 +270,10 @@ pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
 }
 
 fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timestamp) -> Opinion {
+    let written = object.to_string();
     let unknown = unknown_fields(kind, version, &object).into_iter();
     let mut faults: Vec<_> = unknown.map(|path| unknown_field(kind, version, &object, &path)).collect();
+    faults.extend(metadata::unknown_fields(&object).into_iter().map(unknown_metadata));
     for fault in &faults {
         remove(&mut object, &fault.path);
     }
@@ -279,13 +283,15 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = validation::validate(kind, &Change { new, old: None, author: version, now });
-    faults.extend(verdict.errors.into_iter().map(quoting));
-    if let Some(unnamed) = unnamed(&object)
-        && !faults.iter().any(|fault| fault.path == unnamed.path)
-    {
-        faults.push(unnamed);
-    }
+    let of_metadata = metadata::faults(&object).into_iter();
+    let is_new = |fault: &FieldError| !verdict.errors.iter().any(|known| known.path == fault.path);
+    faults.extend(of_metadata.filter(is_new).chain(verdict.errors.iter().cloned()).map(quoting));
     let mut warnings: Vec<Note> = Vec::new();
+    if faults.is_empty() && !takes_copy(kind, &written, &new, now) {
+        let text =
+            format!("fits alone, and not with a copy of itself in annotations of 256 KiB in all: {BY_APPLY}");
+        warnings.push(Note::new(Path::root(), text));
+    }
     for warning in defaulted.warnings.iter().chain(&verdict.warnings) {
         let note = Note::new(Path::root(), warning.as_str());
         if !warnings.contains(&note) {
@@ -295,13 +301,37 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     Opinion { faults, warnings, hub, ..Opinion::default() }
 }
 
-/// The API server wants a name, or the beginning of one.
-fn unnamed(object: &Value) -> Option<FieldError> {
-    let named = ["/metadata/name", "/metadata/generateName"].iter().any(|pointer| {
-        object.pointer(pointer).is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()))
-    });
-    (!named).then(|| FieldError::required(Path::metadata().at("name"), "name or generateName is required"))
+/// Whether the gate and the API server also take an object with what `kubectl apply` adds to it: the text that was written.
+fn takes_copy(kind: &dyn Kind, written: &str, new: &Written, now: Timestamp) -> bool {
+    let mut applied = new.object.clone();
+    let Some(metadata) = applied.get_mut("metadata").and_then(Value::as_object_mut) else { return true };
+    let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+    let Some(annotations) = annotations.as_object_mut().filter(|all| !all.contains_key(LAST_APPLIED)) else {
+        return true;
+    };
+    annotations.insert(LAST_APPLIED.to_owned(), Value::from(written));
+    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
+    let is_within = annotations.iter().map(size).sum::<usize>() <= ANNOTATIONS_LIMIT;
+    let new = Written { object: &applied, ..*new };
+    is_within && validation::errors(kind, &Change { new, old: None, author: new.version, now }).accepted()
 }
+
+/// Bytes of all annotations of an object, as the API server has it.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// Metadata are the same in every version.
+fn unknown_metadata(path: Path) -> FieldError {
+    let name =
+        path.segments().last().map(|step| Path::from(vec![step.clone()]).to_string()).unwrap_or_default();
+    let near = metadata::names()
+        .filter(|known| typos(known, &name) <= MOST_TYPOS)
+        .min_by_key(|known| typos(known, &name));
+    let hint = near.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    FieldError::forbidden(path, format!("unknown field of metadata{hint}"))
+}
+
+/// Typos that a field may have and still be taken for another one.
+const MOST_TYPOS: usize = 2;
 
 fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> FieldError {
     // Below a field that it does not know either, it knows nothing.

@@ -7,7 +7,8 @@
 //! name meanwhile, differing fields are a conflict and the object stays theirs; where the manifest is
 //! [for a new object alone](Manifest::only_new), any object of that name is. An object known to be ours is applied
 //! with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field that
-//! another client has taken over there is taken back. What the manifest leaves out belongs to the client that wrote it.
+//! another client has taken over there is taken back. What the manifest leaves out, and another client added, stays: a merge
+//! removes it, as [`super::deviation`] says.
 
 use std::sync::Arc;
 
@@ -73,7 +74,8 @@ pub struct Apply {
     pub seen: Option<String>,
 }
 
-/// Fields to merge. Only for objects that others own: what is merged is theirs as much as ours.
+/// Fields to merge: into objects that others own, where what is merged is theirs as much as ours; and into objects of
+/// ours, to remove what others added, which an apply leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
     /// The fields, with the uid of the object that they are for.

@@ -5,10 +5,9 @@
 //!
 //! - Was *this* applied last? A hash of the manifest rides in an annotation, so that a field which a manifest no
 //!   longer has is noticed too.
-//! - Is it all still there? Every field of the manifest is looked for in the object. What the API server adds
-//!   (defaults), leaves out (zero values) or spells in another way (quantities) makes no difference.
-//!
-//! Never: notices what others add to a list of ours; server-side apply leaves that to them.
+//! - Is it all still there, and nothing besides that changes its meaning? [`deviation`](super::deviation) answers that.
+//!   What the API server adds (defaults), leaves out (zero values) or spells in another way (quantities) makes no
+//!   difference.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,8 +19,8 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::deviation::{self, Deviation};
 use crate::api::checksum::hexadecimal;
-use crate::api::quantity::Quantity;
 
 /// The annotation with the hash of what was applied last.
 pub const APPLIED_HASH: &str = "gatehouse.dev/applied-hash";
@@ -31,9 +30,6 @@ const BEFORE_ALL: &str = "1";
 
 /// Bytes of the hash that are kept.
 const HASH_LENGTH: usize = 16;
-
-/// Fields whose values, or whose values' values, are quantities.
-const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "divisor"];
 
 /// Where an object is.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,14 +146,47 @@ impl Manifest {
         self
     }
 
-    /// Whether applying this would change `actual`.
+    /// Whether some of this is missing of `actual`.
     pub fn missing_from<K: Serialize>(&self, actual: &K) -> bool {
-        let Ok(actual) = serde_json::to_value(actual) else { return true };
-        ["metadata", "spec", "data"].into_iter().any(|part| match (self.object.get(part), actual.get(part)) {
-            (None, _) => false,
-            (Some(wanted), Some(actual)) => !covers(actual, wanted, false),
-            (Some(_), None) => true,
-        })
+        let actual = serde_json::to_value(actual);
+        actual.map_or(true, |actual| deviation::is_missing(&self.object, &actual))
+    }
+
+    /// How `actual` deviates from this, which `manager` applies.
+    pub fn deviation<K: Serialize>(&self, actual: &K, manager: &str) -> Deviation {
+        let actual = serde_json::to_value(actual);
+        actual.map_or(Deviation::Missing, |actual| deviation::between(&self.object, &actual, manager))
+    }
+
+    /// Whether another client than `manager` owns some of this in `actual`.
+    pub fn is_owned_by_another<K: Serialize>(&self, actual: &K, manager: &str) -> bool {
+        let actual = serde_json::to_value(actual);
+        actual.is_ok_and(|actual| deviation::has_other_owner(&self.object, &actual, manager))
+    }
+
+    /// Without the annotation that distinguishes it from the one applied before.
+    #[must_use]
+    pub fn unstamped(mut self) -> Self {
+        if let Some(annotations) = annotations(&mut self.object) {
+            annotations.remove(APPLIED_HASH);
+        }
+        self
+    }
+
+    /// What is merged into `actual`, as it was seen, to remove what other clients added and to write what is missing.
+    #[must_use]
+    pub fn repair<K>(&self, actual: &K, manager: &str) -> Self
+    where
+        K: Resource + Serialize,
+    {
+        let ObjectMeta { uid, resource_version, .. } = actual.meta();
+        let fields = serde_json::to_value(actual);
+        let fields = fields.map(|actual| deviation::repair(&self.object, &actual, manager));
+        let mut object = json!({"metadata": {"uid": uid, "resourceVersion": resource_version}});
+        if let Value::Object(object) = &mut object {
+            object.extend(fields.unwrap_or_default());
+        }
+        Self { place: self.place.clone(), object }
     }
 }
 
@@ -172,36 +201,6 @@ pub fn hash(text: &str, bytes: usize) -> String {
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = object.get_mut("metadata")?.as_object_mut()?;
     metadata.entry("annotations").or_insert_with(|| json!({})).as_object_mut()
-}
-
-/// Whether all of `wanted` is in `actual`. `quantities` is set below a field that has such.
-fn covers(actual: &Value, wanted: &Value, quantities: bool) -> bool {
-    match (actual, wanted) {
-        (Value::Object(actual), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
-            let quantities = quantities || QUANTITIES.contains(&name.as_str());
-            actual.get(name).map_or_else(|| is_zero(wanted), |actual| covers(actual, wanted, quantities))
-        }),
-        (Value::Array(actual), Value::Array(wanted)) if wanted.iter().any(Value::is_object) => {
-            wanted.iter().all(|wanted| actual.iter().any(|actual| covers(actual, wanted, quantities)))
-        }
-        (Value::String(actual), Value::String(wanted)) if quantities => {
-            let amount = |text: &str| Quantity::from(text).amount().ok();
-            actual == wanted || (amount(wanted).is_some() && amount(actual) == amount(wanted))
-        }
-        _ => actual == wanted,
-    }
-}
-
-/// Whether it is what Go leaves out of JSON where a field says `omitempty`.
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Bool(true) => false,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-    }
 }
 
 /// Metadata of what is made for the `Owner` of that metadata: it is its controller, and its foreground deletion waits

@@ -21,6 +21,7 @@
 pub mod action;
 pub mod api_write;
 pub mod cache;
+pub mod deviation;
 pub mod difference;
 pub mod diffing_store;
 pub mod execution;
@@ -29,6 +30,7 @@ pub mod failures;
 pub mod finalizer;
 pub mod manifest;
 pub mod metrics;
+pub mod object_events;
 pub mod object_metrics;
 pub mod outcome;
 pub mod paced;
@@ -77,8 +79,8 @@ pub use watched::Watched;
 /// is busy and not yet queueing for long.
 const CONCURRENCY: u16 = 32;
 
-/// How the names of those annotations begin by which users ask for something.
-const ANNOTATIONS: &str = "gatehouse.dev/";
+/// How the names of the annotations begin by which users ask for something, and the names of finalizers of gatehouse.
+const PREFIX: &str = "gatehouse.dev/";
 
 /// What is set for the process, beside what the cluster says.
 #[derive(Clone, Debug)]
@@ -236,14 +238,19 @@ impl<Kind: Reconciler> Context<Kind> {
 }
 
 /// What users ask for by an object, as a number: its spec, its deletion, and the annotations of gatehouse, such as an
-/// answer to a doubt. Its status and whatever else others write into it begin no reconciliation.
+/// answer to a doubt; and the finalizers of gatehouse, which a write of the whole object removes. Its status and whatever
+/// else others write into it begin no reconciliation.
 #[expect(clippy::unnecessary_wraps, reason = "a predicate of kube's watcher gives an option")]
 fn asked_for<K: Resource>(object: &K) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     object.meta().generation.hash(&mut hasher);
-    let ours = object.annotations().iter().filter(|(name, _)| name.starts_with(ANNOTATIONS));
+    let ours = object.annotations().iter().filter(|(name, _)| name.starts_with(PREFIX));
     for annotation in ours {
         annotation.hash(&mut hasher);
+    }
+    let finalizers = object.finalizers().iter().filter(|name| name.starts_with(PREFIX));
+    for finalizer in finalizers {
+        finalizer.hash(&mut hasher);
     }
     Some(hasher.finish())
 }
@@ -366,6 +373,7 @@ mod tests {
         let before = asked(json!({"generation": 1}));
         assert_ne!(asked(json!({"generation": 2})), before);
         assert_ne!(asked(json!({"generation": 1, "annotations": {"gatehouse.dev/retry": "now"}})), before);
+        assert_ne!(asked(json!({"generation": 1, "finalizers": ["gatehouse.dev/tdset"]})), before);
         for others in [
             json!({"generation": 1, "resourceVersion": "2"}),
             json!({"generation": 1, "finalizers": ["a"], "labels": {"gatehouse.dev/a": "b"}}),

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: server-side apply under a field manager of its own, so that fields which others own stay theirs; an
 //! object that holds all we want already is not written (the API server drops an apply without effect, and with it
-//! the change of resource version that would reset every watch); each call has a limit; an error names its object.
-//! Never: compares by itself. The API server knows its defaults and normal forms better than any copy of them.
+//! the change of resource version that would reset every watch); what other clients added beside what we want, such as a
+//! condition of a webhook, is removed; each call has a limit; an error names its object.
+//! Never: compares values by itself. The API server knows its defaults and normal forms better than any copy of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::INSTALLED_BY;
+use crate::controllers::deviation;
 use crate::runtime::call::{self, call};
 
 /// Who owns the fields.
@@ -120,8 +122,11 @@ where
                 attempt += 1;
             }
             Err(error) => return Err(failed("apply")(error)),
-            Ok(after) if after.resource_version() == version => return Ok(Applied::Unchanged),
-            Ok(_) => {
+            Ok(after) => {
+                let removed = remove_added(api, name, &wanted, &after).await.map_err(failed("patch"))?;
+                if !removed && after.resource_version() == version {
+                    return Ok(Applied::Unchanged);
+                }
                 tracing::info!(object = describe::<K>(name), "applied");
                 return Ok(Applied::Written);
             }
@@ -164,6 +169,17 @@ where
     wanted.meta_mut().resource_version = version.cloned();
     let params = PatchParams::apply(MANAGER).force();
     call(api.patch(name, &params, &Patch::Apply(&wanted))).await
+}
+
+/// Removes what other clients added beside what is wanted, which an apply leaves; whether there was anything.
+async fn remove_added<K>(api: &Api<K>, name: &str, wanted: &K, live: &K) -> Result<bool, call::Error>
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let Some(patch) = deviation::removal(wanted, live, MANAGER) else { return Ok(false) };
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let after = call(api.patch(name, &params, &Patch::Merge(&patch))).await?;
+    Ok(after.resource_version() != live.resource_version())
 }
 
 impl Policy {

@@ -25,13 +25,13 @@ pub fn rules(plurals: &[&str], cluster_role: &str) -> Vec<Rule> {
         Rule::new(definitions.0, &["customresourcedefinitions/status"], &["patch"])
             .named(plurals.iter().map(|plural| format!("{plural}.{GROUP}")))
             .because("Their status says in which versions objects are stored (StorageMigrated, storedVersions)."),
-        Rule::new(migrations.0, migrations.1, &["create"]).audited(AuditTrace::Migration).because(
+        Rule::new(migrations.0, migrations.1, &["create"]).audited(AuditTrace::Rare).because(
             "From Kubernetes 1.37 on, Kubernetes writes objects again that are stored in an older version; without this, \
              gatehouse does.",
         ),
         Rule::new(migrations.0, migrations.1, &["get", "delete"])
             .named(plurals.iter().map(|plural| kubernetes::name_for(&format!("{plural}.{GROUP}"))))
-            .audited(AuditTrace::Migration)
+            .audited(AuditTrace::Rare)
             .because("It waits for their end, and takes them away."),
         Rule::new(configurations.0, configurations.1, &["create"])
             .audited(AuditTrace::Apply)

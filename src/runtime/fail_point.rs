@@ -4,7 +4,8 @@
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
 //! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a
 //! point is done. What has acted is added to FILE, a line each, so that the next one that comes there passes.
-//! `kill:FILE:storage` is about points alone whose names begin with `storage`.
+//! `kill:FILE:storage` is about points alone whose names begin with `storage`, and `kill:FILE:storage.read#3` is about the
+//! third time that the process comes to the point `storage.read`.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
 
@@ -34,8 +35,8 @@ mod armed {
     use std::process::{Command, abort, id};
     use std::sync::{Mutex, PoisonError};
 
-    /// Who comes to a point first is one.
-    static TURN: Mutex<()> = Mutex::new(());
+    /// Who comes to a point first is one. How often the process came to the point whose times are counted.
+    static TURN: Mutex<usize> = Mutex::new(0);
 
     pub fn reached(point: &str) {
         if acts("kill", point) {
@@ -54,11 +55,19 @@ mod armed {
 
     /// Whether that is what is asked for, and this is the first time.
     pub fn acts(what: &str, point: &str) -> bool {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((asked, file)) = asked().filter(|(asked, _)| asked == what) else { return false };
         let (file, about) = file.split_once(':').unwrap_or((&file, ""));
-        if !point.starts_with(about) {
-            return false;
+        match about.split_once('#') {
+            Some((counted, _)) if counted != point => return false,
+            Some((_, time)) => {
+                *times += 1;
+                if time.parse() != Ok(*times) {
+                    return false;
+                }
+            }
+            None if !point.starts_with(about) => return false,
+            None => {}
         }
         let is_known = || fs::read_to_string(file).unwrap_or_default().lines().any(|line| line == point);
         let acts = !is_known() && add(file, point).is_ok();

@@ -6,6 +6,7 @@
 
 mod approval;
 pub mod dying_operator;
+mod lost;
 mod requirement;
 mod series;
 pub mod waiting;
@@ -45,6 +46,11 @@ pub const TESTS: &[Test] = &[
         "what_is_required_up_to_a_script_is_awaited_up_to_it",
         requirement::what_is_required_up_to_a_script_is_awaited_up_to_it,
     ),
+    ("a_ring_of_requirements_is_said", requirement::a_ring_of_requirements_is_said),
+    ("a_report_counts_while_a_sidecar_is_at_work", lost::a_report_counts_while_a_sidecar_is_at_work),
+    ("a_late_run_is_what_the_history_says_it_is", lost::a_late_run_is_what_the_history_says_it_is),
+    ("a_run_without_labels_is_still_the_run", lost::a_run_without_labels_is_still_the_run),
+    ("a_run_whose_job_is_suspended_says_so", lost::a_run_whose_job_is_suspended_says_so),
     ("of_two_with_one_series_the_older_goes_on", series::of_two_with_one_series_the_older_goes_on),
     ("a_pod_waits_for_the_script_that_it_names", waiting::a_pod_waits_for_the_script_that_it_names),
 ];

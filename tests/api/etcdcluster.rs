@@ -21,6 +21,10 @@ pub const TESTS: &[Test] = &[
         a_write_that_is_refused_is_said_until_it_is_allowed,
     ),
     (
+        "why_no_pod_runs_is_said_in_the_words_of_kubernetes",
+        why_no_pod_runs_is_said_in_the_words_of_kubernetes,
+    ),
+    (
         "a_claim_that_a_quota_keeps_small_grows_once_it_may",
         a_claim_that_a_quota_keeps_small_grows_once_it_may,
     ),
@@ -95,6 +99,52 @@ fn a_write_that_is_refused_is_said_until_it_is_allowed(bed: &Bed) {
     namespace.delete("resourcequota/none");
     until("statefulset/held", &|_| true);
     until("etcdcluster/held", &|object| !is_refused(object));
+}
+
+/// A quota lets no pod be made, and beside it a claim has no StorageClass.
+fn why_no_pod_runs_is_said_in_the_words_of_kubernetes(bed: &Bed) {
+    let [full, classless] = [bed.namespace(), bed.namespace()];
+    full.create(&json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+        "spec": {"hard": {"pods": "0"}}}));
+    bed.objects.until("resourcequota/none", &full.name, |quota| {
+        if quota["status"]["hard"]["pods"] == "0" { Ok(()) } else { Err(quota.to_string()) }
+    });
+    for namespace in [&full, &classless] {
+        namespace.create(
+            &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "shop"},
+            "spec": {"replicas": 3, "tls": {"mode": "Disabled"}, "storage": {"size": "1Gi", "storageClassName": ""}}}),
+        );
+    }
+    let said = |namespace: &str, words: &[&str]| {
+        bed.objects.until("etcdcluster/shop", namespace, |object| {
+            let [ready, degraded] = ["Ready", "Degraded"].map(|about| condition(object, about));
+            let message = degraded["message"].as_str().unwrap_or_default();
+            // No member has ever served.
+            assert_ne!(degraded["reason"], "Healthy", "{degraded}");
+            let are_so =
+                ready["reason"] == "PodNotRunning" && words.iter().all(|word| message.contains(word));
+            if are_so { Ok(()) } else { Err(object["status"].to_string()) }
+        });
+        eventually(|| {
+            let events = bed.objects.list("events", namespace, "")?;
+            let mut told = events.iter().filter(|event| event["reason"] == "PodNotRunning");
+            if told.any(|event| event["involvedObject"]["name"] == "shop") {
+                Ok(())
+            } else {
+                Err(format!("{events:#?}"))
+            }
+        });
+    };
+    said(
+        &full.name,
+        &["shop-0 has no running pod: no pod is made: pods \"shop-0\" is forbidden", "exceeded quota: none"],
+    );
+    said(&classless.name, &["claim data-shop-0 has no volume: FailedBinding: ", "no storage class is set"]);
+    full.delete("resourcequota/none");
+    bed.objects.until("etcdcluster/shop", &full.name, |object| {
+        let message = condition(object, "Degraded")["message"].to_string();
+        if message.contains("exceeded quota") { Err(message) } else { Ok(()) }
+    });
 }
 
 /// The claim of the first member is bound to a volume that was made for it, and may grow; its cluster is recorded by the

@@ -11,6 +11,7 @@ mod replicas;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{MutexGuard, OnceLock};
+use std::time::Instant;
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, of};
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::databasemigration::waiting;
 use crate::installed::{self, CONFIGURATIONS, ETCDCLUSTERS, GUARDED, MUTATING, TDSETS, VALIDATING, WRITTEN};
+use crate::put_back::reverted;
 
 pub const TESTS: &[Test] = &[
     ("a_restart_changes_nothing", a_restart_changes_nothing),
@@ -355,6 +357,10 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     let mut validating = life.at(VALIDATING);
     validating["webhooks"][0]["clientConfig"]["caBundle"] = Value::Null;
     validating["webhooks"][0]["failurePolicy"] = "Ignore".into();
+    // Nor does an apply of ours remove what it does not have.
+    let never = json!({"name": "never", "expression": "false"});
+    validating["webhooks"][0]["matchConditions"].as_array_mut().unwrap().push(never);
+    let begun = Instant::now();
     let outcomes = bed.objects.all(vec![
         Ask::patch(ETCDCLUSTERS, stripped),
         Ask::patch(TDSETS, unknown),
@@ -368,6 +374,7 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
         let is_there = life.ask(Ask::get(MUTATING)).is_ok();
         is_there && parts() == before
     });
+    reverted("webhook conditions, conversions and a deleted configuration", begun);
     life.until_guarded();
     life.use_both_versions("after");
     life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);

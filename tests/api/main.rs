@@ -31,7 +31,9 @@ mod front;
 mod installed;
 mod leader;
 mod lifecycle;
+mod offline;
 mod policies;
+mod put_back;
 mod site;
 mod slices;
 mod storage;
@@ -110,6 +112,8 @@ const MODULES: &[Module] = &[
     beside("databasemigration", databasemigration::TESTS, NEWEST),
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
     beside("policies", policies::TESTS, EVERY),
+    beside("put_back", put_back::TESTS, NEWEST),
+    beside("offline", offline::TESTS, EVERY),
     beside("storage", storage::EVERYWHERE, OWN),
     beside("storage", storage::ONCE, CLOCKS),
     beside("storage", storage::OLDEST, &[Ground::Oldest]),

@@ -266,7 +266,7 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Waits until an operator has counted so many transitions. It counts one when it has heard that the status is written.
+/// Waits until an operator has counted so many transitions. It counts a transition when it knows that a status reports it.
 #[track_caller]
 pub fn until_transitions(operator: &Operator, count: u64) {
     let counted = eventually(|| match operator.metric("gatehouse_tdset_transitions_total") {

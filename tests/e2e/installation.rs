@@ -370,7 +370,7 @@ fn every_right_is_used(bed: &Bed, way: Way) {
 
     let log = Line::read(&bed.audit_log());
     let is_unused = |(right, trace): &&(Right, AuditTrace)| {
-        !matches!(trace, AuditTrace::Nowhere | AuditTrace::Migration)
+        !matches!(trace, AuditTrace::Nowhere | AuditTrace::Rare)
             && !log.iter().any(|line| right.is_used_by(line, *trace))
     };
     let unused: Vec<_> = needed.iter().filter(is_unused).map(|(right, _)| right.to_string()).collect();

@@ -52,6 +52,7 @@ const PASSED_BY: &[(&str, u64, Part)] = &[
         120,
         Part::Long2,
     ),
+    ("chart::etcd_replaces_a_member_that_does_not_start_over_its_data", 90, Part::Long2),
     ("chart::etcd_is_brought_down_by_an_operator_that_dies_at_it", 170, Part::Long2),
     ("chart::etcd_is_brought_down_by_an_operator_that_loses_answers", 150, Part::Long2),
     ("chart::etcd_without_a_writer_is_upgraded_by_an_operator_that_dies_at_it", 60, Part::Long2),

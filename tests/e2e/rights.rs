@@ -102,7 +102,7 @@ impl Right {
         let verb = match trace {
             AuditTrace::Apply if line.code() == 201 => "patch",
             AuditTrace::Apply => return false,
-            AuditTrace::Request | AuditTrace::Migration | AuditTrace::Nowhere => &self.verb,
+            AuditTrace::Request | AuditTrace::Rare | AuditTrace::Nowhere => &self.verb,
         };
         about["apiGroup"].as_str().unwrap_or_default() == self.group
             && line.resource() == self.resource

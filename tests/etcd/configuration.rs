@@ -71,11 +71,12 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// The minor of a version.
-fn minor(version: EtcdVersion) -> u64 {
+pub fn minor(version: EtcdVersion) -> u64 {
     version.minor().rsplit_once('.').unwrap().1.parse().unwrap()
 }
 
-fn cluster(version: EtcdVersion, options: &Value) -> Spec {
+/// A cluster of one member with these options.
+pub fn cluster(version: EtcdVersion, options: &Value) -> Spec {
     let object = json!({
         "apiVersion": "gatehouse.dev/v1",
         "kind": "EtcdCluster",
@@ -87,7 +88,7 @@ fn cluster(version: EtcdVersion, options: &Value) -> Spec {
 }
 
 /// A seed that runs by what is rendered for it, but for where it listens and keeps its data.
-struct Seed {
+pub struct Seed {
     process: Child,
     _folder: TempDir,
     /// Where it tells of its health.
@@ -97,7 +98,7 @@ struct Seed {
 }
 
 impl Seed {
-    fn start(version: EtcdVersion, cluster: &Spec) -> Self {
+    pub fn start(version: EtcdVersion, cluster: &Spec) -> Self {
         // Installed by another test of this process already, it stays.
         let _installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let template: Template = cluster.desired(None).template;
@@ -134,7 +135,7 @@ impl Seed {
     }
 
     /// Waits until it answers that.
-    async fn answers(&mut self, path: &str) {
+    pub async fn answers(&mut self, path: &str) {
         let url = format!("{}{path}", self.metrics);
         let (process, room) = (&mut self.process, &self.room);
         room.eventually("answer to a probe", async || {
@@ -147,6 +148,22 @@ impl Seed {
             reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(|_| ())
         })
         .await;
+    }
+
+    /// Waits until it has ended with an error, as it has to by what it was given.
+    pub async fn fails(&mut self, given: impl std::fmt::Debug) {
+        let url = format!("{}/health?serializable=true", self.metrics);
+        let (process, room) = (&mut self.process, &self.room);
+        let what = format!("end of a member that was given {given:?}");
+        let status = room
+            .eventually(&what, async || {
+                let ended = process.try_wait().unwrap();
+                let serves = reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success());
+                assert!(ended.is_some() || !serves, "{given:?}: it serves");
+                ended
+            })
+            .await;
+        assert!(!status.success(), "{given:?}: {status}");
     }
 
     /// The fields of the log's line of its start.

@@ -21,6 +21,7 @@ mod conformance;
 mod cut_off;
 mod data;
 mod failures;
+mod flag_values;
 mod initial_check;
 mod lag;
 mod links;
@@ -118,6 +119,7 @@ fn on_every_version() -> Vec<Named> {
     let audit = tests![audit:
         voters_that_hold_the_same_are_found_equal_at_any_revision,
         a_member_whose_file_was_altered_is_named_by_the_others,
+        a_member_that_does_not_start_over_its_data_is_named_by_the_others,
     ];
     let backup = tests![backup:
         a_backup_is_taken_of_a_follower_and_can_be_restored,
@@ -128,8 +130,16 @@ fn on_every_version() -> Vec<Named> {
         a_backup_over_tls_shows_the_clients_certificate,
     ];
     // Those that take longest come first, so that none of them is left over at the end.
-    [&failures[..], &members, &maintenance, &backup, &audit, &lag, &cut_off, &data, &auth, &configuration]
-        .concat()
+    let first = [&failures[..], &members, &flag_values(), &maintenance, &backup, &audit].concat();
+    [&first[..], &lag, &cut_off, &data, &auth, &configuration].concat()
+}
+
+fn flag_values() -> Vec<Named> {
+    tests![flag_values:
+        values_that_the_gate_takes_are_those_that_etcd_starts_with,
+        flags_that_the_gate_takes_together_are_those_that_etcd_starts_with,
+    ]
+    .to_vec()
 }
 
 /// Those that measure, and run only where they are asked for, alone.
@@ -159,6 +169,7 @@ fn pure() -> Vec<(&'static str, fn())> {
     ]
     .into_iter()
     .chain(pure_tests![conformance: little_that_is_explained_and_much_that_is_asked_again_fail])
+    .chain(pure_tests![flag_values: every_flag_has_values])
     .collect()
 }
 

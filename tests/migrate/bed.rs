@@ -58,6 +58,8 @@ impl<'a> Bed<'a> {
             "run": { "uid": "r1" },
             "mode": "Apply",
             "lockWait": "60s",
+            // Tests make tables for themselves before the first run.
+            "existingTables": "Ignore",
             "scripts": [],
         });
         Self { server, name, user, folder, assignment }

@@ -33,7 +33,7 @@ pub fn a_run_that_is_killed_in_a_transaction_leaves_nothing(servers: &Servers) {
         "CREATE TABLE a (b int);\nINSERT INTO a VALUES (1);\nSELECT pg_sleep(seconds) FROM pace",
     );
     let (program, _) = bed.start("r1");
-    let process = at_work(&bed, "CREATE TABLE a");
+    let process = at_work(&bed, "SELECT pg_sleep");
     program.kill();
     bed.sql("UPDATE pace SET seconds = 0");
     // The server finds that its client is gone, ends the statement, and the lock goes with the session.
@@ -103,7 +103,7 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
     bed.script("001", "CREATE TABLE a (); SELECT pg_sleep(seconds) FROM pace");
     bed.script("002", "SELECT pg_sleep(seconds) FROM pace")["transaction"] = json!("None");
     for (run, statement, history) in
-        [("r1", "CREATE TABLE a", "001 failed"), ("r2", "SELECT pg_sleep", "002 failed")]
+        [("r1", "SELECT pg_sleep", "001 failed"), ("r2", "SELECT pg_sleep", "002 failed")]
     {
         let (program, report) = bed.start(run);
         let process = at_work(&bed, statement);
@@ -157,7 +157,7 @@ pub fn a_run_that_is_killed_at_any_point_applies_each_script_once(servers: &Serv
         assert_eq!((ended.code, reached.lines().last()), (None, Some(point)), "{ended:?}");
         if let Some(word) = doubt {
             let result = bed.fails("doubtful", 30);
-            assert_eq!(result["inDoubt"], json!({ "id": "002", "statement": 1 }), "{point}");
+            assert_eq!(result["inDoubt"], json!({ "id": "002", "run": "first", "statement": 1 }), "{point}");
             bed.assignment["resolve"] = json!({ "id": "002", "as": word });
         }
         assert_eq!(bed.succeeds("next")["appliedNow"], left, "{point}");
@@ -186,7 +186,7 @@ pub fn a_server_that_restarts_leaves_nothing_of_a_transaction_and_a_doubt_outsid
             "001",
             "CREATE TABLE ledger (id text);\nINSERT INTO ledger VALUES ('001');\nSELECT pg_sleep(seconds) FROM pace",
         );
-        let (code, result) = restarted(&bed, "r1", "CREATE TABLE ledger");
+        let (code, result) = restarted(&bed, "r1", "SELECT pg_sleep");
         let error = &result["lastError"];
         assert_eq!(
             (code, &error["class"], &error["id"]),
@@ -200,7 +200,7 @@ pub fn a_server_that_restarts_leaves_nothing_of_a_transaction_and_a_doubt_outsid
         let slow = "INSERT INTO ledger SELECT '002' FROM pace, pg_sleep(pace.seconds)";
         bed.script("002", slow)["transaction"] = json!("None");
         let (code, result) = restarted(&bed, "r3", "INSERT INTO ledger SELECT");
-        let doubt = json!({ "id": "002", "statement": 1 });
+        let doubt = json!({ "id": "002", "run": "r3", "statement": 1 });
         assert_eq!((code, &result["inDoubt"]), (Some(30), &doubt), "{result}");
         assert_eq!(bed.fails("r4", 30)["inDoubt"], doubt);
         assert_eq!(bed.history(), ["001 applied", "002 running"]);

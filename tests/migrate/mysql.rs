@@ -81,7 +81,7 @@ pub fn a_script_in_doubt_is_taken_back_once_it_is_known_how_it_ended(server: &Se
     program.kill();
     server.sql("", &format!("KILL {session}"));
     bed.assignment["mode"] = json!("Revert");
-    assert_eq!(bed.fails("r2", 30)["inDoubt"], json!({ "id": "001", "statement": 2 }));
+    assert_eq!(bed.fails("r2", 30)["inDoubt"], json!({ "id": "001", "run": "r1", "statement": 2 }));
     bed.assignment["resolve"] = json!({ "id": "001", "as": "retry" });
     for run in ["r3", "r4"] {
         let error = bed.fails(run, 20)["lastError"].clone();
@@ -121,7 +121,7 @@ pub fn a_run_that_is_killed_leaves_a_doubt(server: &Server) {
         // This server runs on for a client that is gone.
         server.sql("", &format!("KILL {session}"));
         let result = bed.fails("r2", 30);
-        assert_eq!(result["inDoubt"], json!({ "id": "001", "statement": 2 }));
+        assert_eq!(result["inDoubt"], json!({ "id": "001", "run": "r1", "statement": 2 }));
         bed.assignment["resolve"] = json!({ "id": "001", "as": word });
         if table.is_empty() {
             // The statement in doubt may be mended: nothing before it is.
@@ -208,7 +208,11 @@ pub fn a_run_at_work_is_not_in_doubt(server: &Server) {
         eventually(|| {
             let ended = bed.run("after");
             let doubt = &ended.result["inDoubt"];
-            if *doubt == json!({ "id": "001", "statement": 2 }) { Ok(()) } else { Err(format!("{ended:?}")) }
+            if *doubt == json!({ "id": "001", "run": "r1", "statement": 2 }) {
+                Ok(())
+            } else {
+                Err(format!("{ended:?}"))
+            }
         });
     }
 }

@@ -60,7 +60,7 @@ pub fn a_call_that_failed_half_way_is_in_doubt(server: &Server) {
     runtime.block_on(sqlx::raw_sql(locks).execute(&mut other)).unwrap();
     bed.script("002", "CALL p()")["timeouts"] = json!({ "lock": "1s" });
     let result = bed.fails("r2", 30);
-    assert_eq!(result["inDoubt"], json!({ "id": "002", "statement": 1 }), "{result}");
+    assert_eq!(result["inDoubt"], json!({ "id": "002", "run": "r2", "statement": 1 }), "{result}");
     assert_eq!(result["lastError"]["class"], "LockTimeout", "{result}");
     runtime.block_on(sqlx::raw_sql("ROLLBACK").execute(&mut other)).unwrap();
     assert_eq!(bed.fails("r3", 30)["inDoubt"]["id"], "002");
@@ -126,7 +126,7 @@ pub fn a_down_script_in_doubt_goes_on_as_the_answer_says(server: &Server) {
         let session = at_work(&bed);
         program.kill();
         server.sql("", &format!("KILL {session}"));
-        assert_eq!(bed.fails("r3", 30)["inDoubt"], json!({ "id": "002", "statement": 2 }));
+        assert_eq!(bed.fails("r3", 30)["inDoubt"], json!({ "id": "002", "run": "r2", "statement": 2 }));
         if word == "applied" {
             bed.sql("CREATE TABLE slow (s int)");
         } else {

@@ -100,7 +100,7 @@ fn migrate(bed: &Bed, server: &Server, namespace: &Namespace, node: &Node) {
         let script = |key: &&str| json!({"id": key, "kind": "Schema", "up": {"configMapKeyRef": {"name": "sql", "key": key}}});
         let scripts: Vec<_> = keys.iter().map(script).collect();
         namespace.create(&json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration", "metadata": {"name": name},
-            "spec": {"scripts": scripts, "database": {"engine": server.engine, "host": "127.0.0.1", "port": server.port,
+            "spec": {"scripts": scripts, "existingTables": "Ignore", "database": {"engine": server.engine, "host": "127.0.0.1", "port": server.port,
                 "name": bed.name, "credentialsSecret": {"name": secret}, "tls": {"mode": "Disable"}}}}));
         let pod = node.next_pod();
         let code = node.run(&pod);

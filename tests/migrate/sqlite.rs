@@ -19,7 +19,7 @@ impl Bed {
         let file = folder.path().join("base.db");
         let assignment = json!({
             "version": 1, "database": { "engine": "SQLite", "name": file }, "run": { "uid": "r" }, "mode": "Apply",
-            "scripts": [],
+            "object": { "namespace": "shop", "name": "shop", "uid": "u1" }, "scripts": [],
         });
         Self { folder, assignment }
     }
@@ -235,7 +235,7 @@ pub fn what_only_reads_makes_no_file(_: &Servers) {
     let (code, result) = bed.run("plan");
     assert_eq!((code, &result["plan"]["pending"]), (Some(0), &json!(["1"])), "{result}");
     let file = bed.folder.path().join("base.db");
-    for (words, expected) in [(&["status"][..], 0), (&["wait", "--min-id=1", "--timeout=1ms"], 1)] {
+    for (words, expected) in [(&["status"][..], 2), (&["wait", "--min-id=1", "--timeout=1ms"], 1)] {
         let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate"]);
         command.args(words).args(["--engine=SQLite", "--series=shop", "--database"]).arg(&file);
         let code = command.output().unwrap().status.code();
@@ -265,4 +265,105 @@ pub fn a_reader_at_the_commit_keeps_the_script_out_until_it_ends(_: &Servers) {
     runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut reader)).unwrap();
     assert_eq!(bed.run("r3").0, Some(0));
     assert_eq!(bed.count("a"), Some(1));
+}
+
+/// Twelve scripts, and more than the fifty that are reported.
+pub fn many_scripts_run_and_are_taken_back_in_order(_: &Servers) {
+    for count in [12_i64, 60] {
+        let mut bed = Bed::new();
+        for number in 1..=count {
+            let (id, before) = (format!("{number:03}"), number - 1);
+            let text = format!("UPDATE s SET v = {number} WHERE v = {before}");
+            let text = if number == 1 { "CREATE TABLE s AS SELECT 1 AS v".to_owned() } else { text };
+            bed.script(&id, &text);
+            let down = format!("UPDATE s SET v = {before} WHERE v = {number}");
+            let down = if number == 1 { "UPDATE s SET v = v".to_owned() } else { down };
+            std::fs::write(bed.folder.path().join(format!("{id}.down")), down).unwrap();
+            bed.assignment["scripts"].as_array_mut().unwrap().last_mut().unwrap()["down"] =
+                json!({ "file": format!("{id}.down") });
+        }
+        let (code, result) = bed.run("apply");
+        assert_eq!((code, &result["appliedCount"]), (Some(0), &json!(count)), "{result}");
+        assert_eq!(result["applied"].as_array().unwrap().last().unwrap()["id"], format!("{count:03}"));
+        bed.assignment["mode"] = json!("Revert");
+        let reverted: Vec<_> = (1..=count).rev().map(|number| format!("{number:03}")).collect();
+        assert_eq!(bed.run("revert").1["reverted"], json!(reverted));
+        assert_eq!(bed.count("s WHERE v = 1"), Some(1));
+    }
+}
+
+pub fn what_a_script_leaves_in_its_session_does_not_reach_the_next_one(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script(
+        "1",
+        "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p ON DELETE CASCADE); \
+         INSERT INTO p VALUES (1); INSERT INTO c VALUES (1); CREATE TEMP TABLE left_over (a)",
+    );
+    bed.script("2", "PRAGMA foreign_keys = ON");
+    bed.assignment["scripts"][1]["transaction"] = json!("None");
+    bed.script("3", "CREATE TABLE n (id INTEGER PRIMARY KEY); INSERT INTO n SELECT * FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p");
+    bed.script("4", "CREATE TABLE found AS SELECT name FROM sqlite_temp_master");
+    bed.script("5", "PRAGMA recursive_triggers = ON; PRAGMA case_sensitive_like = ON; SELECT * FROM absent");
+    let (code, result) = bed.run("r1");
+    assert_eq!((code, &result["lastError"]["id"]), (Some(20), &json!("5")), "{result}");
+    assert_eq!(
+        (bed.count("c"), bed.count("found")),
+        (Some(1), Some(0)),
+        "as if each script had a run of its own"
+    );
+    bed.script("5", "CREATE TABLE kept AS SELECT recursive_triggers FROM pragma_recursive_triggers");
+    assert_eq!(bed.run("r2").0, Some(0));
+    assert_eq!(bed.count("kept WHERE recursive_triggers = 0"), Some(1));
+}
+
+pub fn a_failure_names_its_cause_and_its_line(_: &Servers) {
+    let mut bed = Bed::new();
+    for (number, (text, said)) in [
+        ("SELECT 1;\n\nSELECT frobnicate(1)", "no such function: frobnicate in line 3"),
+        (
+            "CREATE TABLE a (b, c);\nINSERT INTO a VALUES (1)",
+            "table a has 2 columns but 1 values were supplied in line 2",
+        ),
+        ("CREATE TABLE a (b);\nCREATE VIEW a AS SELECT 1", "table a already exists in line 2"),
+        (
+            "CREATE TABLE a (b);\nCREATE INDEX i ON a (b);\nCREATE INDEX i ON a (b)",
+            "index i already exists in line 3",
+        ),
+        ("SELECT 1;\nSELEC 2", "syntax error in line 2"),
+        ("SELECT abs(-4), 1;\nSELECT abs(1, 2)", "wrong number of arguments to function abs() in line 2"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        bed.script("1", text);
+        let (code, result) = bed.run(&format!("r{number}"));
+        assert_eq!((code, &result["lastError"]["message"]), (Some(20), &json!(said)), "{result}");
+    }
+}
+
+pub fn what_needs_no_transaction_is_known_before_anything_runs(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE a (b)");
+    for (number, (text, said)) in [
+        ("SELECT 1;\nVACUUM", "VACUUM in line 2"),
+        ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode = WAL in line 1"),
+        ("\u{feff}COMMIT;\nSELECT * FROM absent", "COMMIT in line 1"),
+        ("SELECT '1", "cannot be split"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        bed.script("2", text);
+        let (code, result) = bed.run(&format!("r{number}"));
+        assert_eq!((code, &result["blocked"]["reason"]), (Some(20), &json!("NotRunnable")), "{result}");
+        assert!(result["blocked"]["message"].as_str().unwrap().contains(said), "{result}");
+    }
+    assert_eq!(bed.count("a"), None);
+    bed.script("2", "VACUUM");
+    bed.assignment["mode"] = json!("Rehearse");
+    bed.assignment["scripts"][1]["transaction"] = json!("None");
+    let (code, result) = bed.run("rehearse");
+    assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
+    bed.assignment["mode"] = json!("Apply");
+    assert_eq!(bed.run("apply").1["appliedNow"], 2);
 }

@@ -21,6 +21,15 @@ impl Patterns {
     }
 }
 
+/// A whole object. A definition may name some of its metadata, whose other fields are no unknown ones then.
+pub(super) fn object(from: &JSONSchemaProps, patterns: &mut Patterns) -> Schema {
+    let mut object = schema(from, patterns);
+    if let Some((_, metadata)) = object.fields.iter_mut().find(|(name, _)| **name == *"metadata") {
+        metadata.open = true;
+    }
+    object
+}
+
 pub(super) fn schema(from: &JSONSchemaProps, patterns: &mut Patterns) -> Schema {
     let items = match &from.items {
         Some(JSONSchemaPropsOrArray::Schema(each)) => Some(each),

@@ -12,15 +12,13 @@ use super::super::connect::infer;
 use super::super::input::title;
 use super::super::output;
 use super::{Failure, convert};
+use crate::api::validation::LAST_APPLIED;
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
 use crate::runtime::call::{self, call};
 
 /// Objects that are listed at a time.
 const CHUNK: u32 = 500;
-
-/// What kubectl notes in what it has applied.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A list could not be had.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! `gatehouse migrate`: runs the scripts of a DatabaseMigration, says what is applied, and waits for it. The operator
 //! writes these command lines for Jobs; people may, too.
 
+mod folder;
 mod progress;
 mod run;
 mod status;

@@ -16,12 +16,14 @@ use tokio_util::sync::CancellationToken;
 use super::super::duration;
 use super::super::ending::{Failure, USAGE};
 use super::super::output;
+use super::folder::{Found, Listing, Scripts, list};
 use super::progress::Teller;
-use super::target::{Reach, Target, application, assignment, id};
+use super::target::{Reach, Target, application, assignment, id, is_there};
+use crate::api::checksum::is_checksum;
 use crate::api::duration::Duration as Text;
 use crate::kinds::databasemigration::assignment::{
-    Assignment, Mode, OnFailure, OutOfOrder, Resolution, Resolve, Run, Script, ScriptKind, Source, Timeouts,
-    Transaction, VERSION,
+    Assignment, Engine, ExistingTables, Mode, OnFailure, OutOfOrder, Resolution, Resolve, Run, Script,
+    ScriptKind, Source, Timeouts, Transaction, VERSION,
 };
 use crate::kinds::databasemigration::result::{Class, LastError, Outcome, RunResult};
 use crate::kinds::databasemigration::runner::{self, Folders, Request};
@@ -35,10 +37,10 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 #[derive(Args, Debug)]
 pub struct Options {
     /// File that says what to do. Without it, the other options say so.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "database", "host", "mode", "baseline", "resolve"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["engine", "database", "host", "mode", "baseline", "no_baseline", "out_of_order", "accept_checksum", "resolve"])]
     assignment: Option<PathBuf>,
-    /// Folder of the scripts. Without an assignment: its files *.sql run in the order of their names, NAME.down.sql takes
-    /// NAME.sql back.
+    /// Folder of the scripts. Without an assignment: its files NAME.sql or NAME.up.sql run in the order of the numbers that
+    /// their names begin with, and NAME.down.sql takes NAME back.
     #[arg(long, value_name = "FOLDER")]
     scripts: PathBuf,
     /// Folder of the scripts that come from Secrets.
@@ -54,6 +56,16 @@ pub struct Options {
     /// On first contact with a database that has tables: scripts up to this one count as applied.
     #[arg(long, value_name = "ID", value_parser = id)]
     baseline: Option<String>,
+    /// On first contact with a database that has tables: all scripts run. Without this option and --baseline, none does.
+    #[arg(long, conflicts_with = "baseline")]
+    no_baseline: bool,
+    /// Whether a script may run although a later one has.
+    #[arg(long, value_enum, default_value = "Reject")]
+    out_of_order: OutOfOrder,
+    /// An applied script that was edited since, and the checksum of its text as it is now; may be there several times. The
+    /// history has that checksum from then on, and nothing else changes.
+    #[arg(long, value_name = "ID=CHECKSUM", value_parser = accepted)]
+    accept_checksum: Vec<(String, String)>,
     /// A script that runs outside of a transaction; may be there several times.
     #[arg(long, value_name = "ID", value_parser = id)]
     without_transaction: Vec<String>,
@@ -114,6 +126,9 @@ pub(super) fn told(result: &RunResult, termination_log: Option<&Path>) -> Result
     let line = result.line();
     leave(termination_log, &line);
     output::print(&format!("{line}\n"))?;
+    for warning in result.plan.iter().flat_map(|plan| &plan.warnings) {
+        output::warning(warning);
+    }
     for message in messages(result) {
         output::error(message);
     }
@@ -179,6 +194,7 @@ impl Options {
             Some(path) => assignment(path)?,
             None => self.assigned()?,
         };
+        is_there(&assignment)?;
         let access = self.reach.access(&assignment.database, &application(&assignment))?;
         let folders = Folders { scripts: self.scripts.clone(), secrets: self.secret_scripts.clone() };
         Ok(Request { assignment, folders, access })
@@ -186,18 +202,22 @@ impl Options {
 
     /// The assignment that the command line is.
     fn assigned(&self) -> Result<Assignment, String> {
+        let database = self.target.database()?;
+        let scripts = self.found(database.engine)?;
+        let accept_checksums = self.accepted(&scripts)?;
         let assignment = Assignment {
             version: VERSION,
-            database: self.target.database()?,
+            database,
             history: self.target.history(),
             object: None,
             run: Run { uid: run_uid(), attempt: 1 },
             mode: self.mode,
-            scripts: self.found()?,
+            scripts,
             baseline: self.baseline.clone(),
-            out_of_order: OutOfOrder::default(),
+            existing_tables: self.no_baseline.then_some(ExistingTables::Ignore),
+            out_of_order: self.out_of_order,
             on_failure: OnFailure::default(),
-            accept_checksums: BTreeMap::new(),
+            accept_checksums,
             resolve: self.resolve.clone(),
             lock_wait: Some(Text(format!("{}ms", self.lock_wait.as_millis()))),
             approved_plan_hash: None,
@@ -205,48 +225,55 @@ impl Options {
         assignment.checked()
     }
 
-    /// The scripts of the folder.
-    fn found(&self) -> Result<Vec<Script>, String> {
-        let failed = |error: std::io::Error| format!("failed to read {}: {error}", self.scripts.display());
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.scripts).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            names.extend(name.into_string().ok().filter(|name| is_sql(name)));
-        }
-        names.sort();
-        let scripts = names.iter().filter(|name| !name.ends_with(".down.sql")).map(|name| {
-            let id = name.trim_end_matches(".sql").trim_end_matches(".up").to_owned();
-            let down = format!("{id}.down.sql");
-            let file = |file: &str| Source { file: file.to_owned(), secret: false };
-            let is_without = self.without_transaction.contains(&id);
-            Script {
-                up: file(name),
-                down: names.contains(&down).then(|| file(&down)),
-                kind: ScriptKind::default(),
-                checksum: None,
-                planned: None,
-                planned_down: None,
-                transaction: if is_without { Transaction::None } else { Transaction::Required },
-                idempotent: false,
-                timeouts: Timeouts {
-                    statement: Some(self.statement_timeout.clone()),
-                    lock: Some(self.lock_timeout.clone()),
-                },
-                id,
+    /// The edited scripts that are accepted, with their checksums.
+    fn accepted(&self, scripts: &[Script]) -> Result<BTreeMap<String, String>, String> {
+        let mut accepted = BTreeMap::new();
+        for (id, checksum) in &self.accept_checksum {
+            if !scripts.iter().any(|script| script.id == *id) {
+                return Err(format!("--accept-checksum: {id:?} is none of the scripts"));
             }
-        });
-        let scripts: Vec<_> = scripts.collect();
+            if accepted.insert(id.clone(), checksum.clone()).is_some() {
+                return Err(format!("--accept-checksum: {id:?} is there twice"));
+            }
+        }
+        Ok(accepted)
+    }
+
+    /// The scripts of the folder.
+    fn found(&self, engine: Engine) -> Result<Vec<Script>, String> {
+        let scripts = Listing::of(&self.scripts)?.scripts(engine);
+        let Scripts { found, skipped } =
+            scripts.map_err(|why| format!("--scripts {}: {why}", self.scripts.display()))?;
+        if !skipped.is_empty() {
+            tracing::warn!(skipped = list(&skipped), "files and folders that are no scripts are left out");
+        }
+        let scripts: Vec<_> = found.into_iter().map(|found| self.script(found)).collect();
         let unknown = |id: &&String| !scripts.iter().any(|script| script.id == **id);
         if let Some(id) = self.without_transaction.iter().find(unknown) {
             return Err(format!("--without-transaction: {id:?} is none of the scripts"));
         }
         Ok(scripts)
     }
-}
 
-/// Whether a file is a script: the ending counts as it is written.
-fn is_sql(name: &str) -> bool {
-    name.strip_suffix(".sql").is_some_and(|id| !id.is_empty())
+    fn script(&self, Found { id, up, down }: Found) -> Script {
+        let file = |file: String| Source { file, secret: false };
+        let is_without = self.without_transaction.contains(&id);
+        Script {
+            up: file(up),
+            down: down.map(file),
+            kind: ScriptKind::default(),
+            checksum: None,
+            planned: None,
+            planned_down: None,
+            transaction: if is_without { Transaction::None } else { Transaction::Required },
+            idempotent: false,
+            timeouts: Timeouts {
+                statement: Some(self.statement_timeout.clone()),
+                lock: Some(self.lock_timeout.clone()),
+            },
+            id,
+        }
+    }
 }
 
 /// What no other run has.
@@ -256,6 +283,14 @@ pub(super) fn run_uid() -> String {
 
 fn time(text: &str) -> Result<Text, String> {
     duration::parse(text).map(|_| Text(text.to_owned()))
+}
+
+fn accepted(text: &str) -> Result<(String, String), String> {
+    let (script, checksum) = text.split_once('=').ok_or("expected ID=CHECKSUM")?;
+    if !is_checksum(checksum) {
+        return Err("the checksum must be sha256: and 64 hexadecimal digits in small letters".to_owned());
+    }
+    Ok((id(script)?, checksum.to_owned()))
 }
 
 fn resolve(text: &str) -> Result<Resolve, String> {

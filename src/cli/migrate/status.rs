@@ -10,7 +10,7 @@ use clap::Args;
 use super::super::ending::Failure;
 use super::super::output;
 use super::run::{done, not_begun, run_uid, told};
-use super::target::{Reach, Target, application, assignment};
+use super::target::{Reach, Target, application, assignment, is_there};
 use crate::kinds::databasemigration::assignment::{Assignment, Mode, OnFailure, OutOfOrder, Run, VERSION};
 use crate::kinds::databasemigration::result::{Outcome, RunResult};
 use crate::kinds::databasemigration::runner::{Folders, Request};
@@ -64,6 +64,7 @@ impl Options {
                 mode: Mode::Status,
                 scripts: Vec::new(),
                 baseline: None,
+                existing_tables: None,
                 out_of_order: OutOfOrder::default(),
                 on_failure: OnFailure::default(),
                 accept_checksums: BTreeMap::new(),
@@ -73,6 +74,7 @@ impl Options {
             }
             .checked()?,
         };
+        is_there(&assignment)?;
         let access = self.reach.access(&assignment.database, &application(&assignment))?;
         Ok(Request { assignment, folders: Folders::default(), access })
     }

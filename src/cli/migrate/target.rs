@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::kinds::databasemigration::assignment::{
-    Assignment, Database, Engine, History, TlsMode, is_id, is_identifier,
+    Assignment, Database, Engine, History, Mode, TlsMode, is_id, is_identifier,
 };
 use crate::kinds::databasemigration::runner::{Access, Certificates};
 
@@ -148,6 +148,20 @@ pub fn assignment(path: &Path) -> Result<Assignment, String> {
     let text =
         fs::read_to_string(path).map_err(|error| format!("failed to read {}: {error}", path.display()))?;
     Assignment::read(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Whether what is asked for can be about a database that is not there: a file of SQLite is made by `Apply` alone. An object
+/// plans before its first script has made the file.
+pub fn is_there(assignment: &Assignment) -> Result<(), String> {
+    let Database { engine, name, .. } = &assignment.database;
+    if *engine != Engine::SQLite
+        || assignment.mode == Mode::Apply
+        || assignment.object.is_some()
+        || Path::new(name).exists()
+    {
+        return Ok(());
+    }
+    Err(format!("--database: the file {name} does not exist, and mode Apply alone makes it"))
 }
 
 /// The name by which the server shows the client of a run.

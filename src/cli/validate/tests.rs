@@ -110,6 +110,93 @@ fn faults_of_an_ancestor_are_told_in_its_own_fields() {
 
 #[test]
 fn other_kinds_are_skipped_and_other_versions_of_ours_refused() {
-    assert!(opinion(&json!({ "apiVersion": "v1", "kind": "Namespace" }), Timestamp::UNIX_EPOCH).skipped);
+    let is_skipped = |api_version: &str, kind: &str| {
+        opinion(&json!({ "apiVersion": api_version, "kind": kind }), Timestamp::UNIX_EPOCH).skipped
+    };
+    for (api_version, kind) in [
+        ("v1", "Namespace"),
+        ("apps/v1", "Deployment"),
+        ("operator.etcd.io/v1alpha1", "EtcdCluster"),
+        ("etcd.database.coreos.com/v1beta2", "EtcdCluster"),
+        ("example.com/v1", "EtcdClusters"),
+        ("gatehouse.io/v1", "Gate"),
+        ("", "Values"),
+    ] {
+        assert!(is_skipped(api_version, kind), "{api_version} {kind}");
+    }
     assert_eq!(faults(&json!({ "apiVersion": "gatehouse.dev/v1beta1", "kind": "TDSet" })).len(), 1);
+}
+
+#[test]
+fn a_kind_of_ours_that_names_another_group_is_a_fault() {
+    for (api_version, kind, meant) in [
+        ("gatehouse.io/v1", "EtcdCluster", "EtcdCluster"),
+        ("gatehouse.dev.io/v1", "TDSet", "TDSet"),
+        ("gatehose.dev/v1", "TDset", "TDSet"),
+        ("gatehouse.io/v1", "EtcdClusters", "EtcdCluster"),
+        ("schedule.rs/v2", "TDSet", "TDSet"),
+        ("stable.example.com/v1", "EtcdCluster", "EtcdCluster"),
+        ("apps/v1", "DatabaseMigration", "DatabaseMigration"),
+        ("v1", "TDSet", "TDSet"),
+        ("", "TDSet", "TDSet"),
+    ] {
+        let told = faults(&json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": "a" } }));
+        let expected = format!("did you mean gatehouse.dev/v1 and kind {meant}?");
+        assert!(
+            told.len() == 1 && told[0].starts_with("apiVersion: ") && told[0].ends_with(&expected),
+            "{told:?}"
+        );
+    }
+    for (kind, hint) in [
+        ("EtcdClutser", "; did you mean EtcdCluster?"),
+        ("tdset", "; did you mean TDSet?"),
+        ("DatabaseMigrations", "; did you mean DatabaseMigration?"),
+        ("Deployment", "\"TDSet\""),
+    ] {
+        let told = faults(&json!({ "apiVersion": "gatehouse.dev/v1", "kind": kind }));
+        assert!(told.len() == 1 && told[0].starts_with("kind: ") && told[0].ends_with(hint), "{told:?}");
+    }
+    let told = faults(&json!({ "apiVersion": "gatehouse.dev/v2", "kind": "TDSet" }));
+    assert!(told[0].contains("\"gatehouse.dev/v1\""), "{told:?}");
+}
+
+#[test]
+fn metadata_are_validated_as_an_api_server_does() {
+    let mut object = etcd(&json!({ "replicas": 9 }));
+    object["metadata"] = json!({ "name": "a", "label": { "a": "b" }, "annotations": { "a": 1 } });
+    assert_eq!(
+        faults(&object),
+        [
+            "metadata.label: Forbidden: unknown field of metadata; did you mean labels?",
+            "metadata.annotations[a]: Invalid value: 1: must be of type string; in YAML a text that looks like a number or \
+             yes, no, on, off needs quotes",
+            "spec.replicas: Invalid value: 9: should be less than or equal to 7",
+        ]
+    );
+}
+
+#[test]
+fn an_object_that_kubectl_apply_makes_too_large_is_named() {
+    let migration = |scripts: usize| {
+        let script = |id: usize| {
+            let down = format!("-- {}", "x".repeat(30 * 1024));
+            json!({"id": id.to_string(), "kind": "Schema", "up": {"inline": "SELECT 1"}, "down": {"inline": down}})
+        };
+        let scripts: Vec<_> = (0..scripts).map(script).collect();
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration", "metadata": {"name": "shop"},
+            "spec": {"database": {"engine": "SQLite", "file": {"claimName": "a", "path": "b"}}, "scripts": scripts}})
+    };
+    let warned = |object: &Value| {
+        let opinion = opinion(object, Timestamp::UNIX_EPOCH);
+        assert_eq!(opinion.faults, [], "it fits alone");
+        opinion.warnings.iter().any(|note| note.text.contains("kubectl apply --server-side"))
+    };
+    assert!(!warned(&migration(3)));
+    let mut large = migration(5);
+    assert!(warned(&large));
+    // As kubectl apply sends it, and the gate refuses it.
+    let text = large.to_string();
+    large["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": text});
+    let told = faults(&large);
+    assert!(told.len() == 1 && told[0].contains("256 KiB") && told[0].contains("--server-side"), "{told:?}");
 }

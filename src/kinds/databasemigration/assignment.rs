@@ -56,6 +56,9 @@ pub struct Assignment {
     /// On first contact with a database that has tables: the scripts up to this one count as applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
+    /// What is done on first contact with a database that has tables, where no baseline is named. Absent: Refuse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing_tables: Option<ExistingTables>,
     /// Whether a script may run although a later one has.
     #[serde(default)]
     pub out_of_order: OutOfOrder,
@@ -331,13 +334,24 @@ fn limit(given: Option<&duration::Duration>, absent: &str) -> Option<Duration> {
     given.or_else(|| duration::parse(absent).ok()).filter(|limit| !limit.is_zero())
 }
 
+/// What is done on first contact with a database that has tables, where no baseline is named.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingTables {
+    /// Nothing runs.
+    Refuse,
+    /// All scripts run.
+    Ignore,
+}
+
 /// Whether a script may run although a later one has.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutOfOrder {
     /// No.
     #[default]
+    #[value(name = "Reject", alias = "reject")]
     Reject,
     /// Yes.
+    #[value(name = "Allow", alias = "allow")]
     Allow,
 }
 

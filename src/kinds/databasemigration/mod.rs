@@ -16,7 +16,7 @@ pub mod plan;
 pub mod rbac;
 pub mod resources;
 pub mod result;
-mod run_state;
+pub mod run_state;
 pub mod runner;
 pub mod spec;
 pub mod state;
@@ -303,7 +303,7 @@ where
     let found = execution.read::<K>(&manifest.place.name).await?;
     let Some(found) = found else { return Err(Failure::moved("it was there, and is gone")) };
     let stamp = found.annotations().get(APPLIED_HASH).map(String::as_str);
-    let is_ours = found.labels().get(names::OWNER).map(String::as_str) == Some(execution.spec.uid());
+    let is_ours = names::is_owned(found.meta(), execution.spec.uid());
     match (is_ours, stamp == manifest.stamp()) {
         (true, true) if is_as_planned(&found, manifest) => Ok(()),
         (true, false) => Err(Failure::moved("another run has that name")),

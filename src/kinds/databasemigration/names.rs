@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::manifest::pairs;
 
@@ -29,8 +31,8 @@ pub const APPLICATION: &str = "databasemigration";
 /// The label with the uid of the object that something is made for: another one of its name has another.
 pub const OWNER: &str = "gatehouse.dev/owner-uid";
 
-/// The label of pods with the name of their Job.
-pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// The label of pods with the uid of their Job, by which the Job controller counts them.
+pub const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// The annotation of a Job with the hash of all that its run is to do.
 pub const KEY: &str = "gatehouse.dev/run-key";
@@ -73,6 +75,14 @@ pub fn labels(object: &str, uid: &str) -> BTreeMap<String, String> {
 #[must_use]
 pub fn selector_text(uid: &str) -> String {
     format!("{}={},{OWNER}={uid}", MANAGED_BY.0, MANAGED_BY.1)
+}
+
+/// Whether an object is made for the object of that uid: its owner says so, or its label.
+#[must_use]
+pub fn is_owned(metadata: &ObjectMeta, uid: &str) -> bool {
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(OWNER));
+    let mut owners = metadata.owner_references.iter().flatten();
+    label.is_some_and(|label| label == uid) || owners.any(|owner| owner.uid == uid)
 }
 
 #[cfg(test)]

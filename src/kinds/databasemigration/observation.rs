@@ -28,6 +28,8 @@ pub struct Observed {
     pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The other migrations that have to be ready, by name. One that is not in here does not exist.
     pub required: BTreeMap<String, Required>,
+    /// The names on the way from this migration, by what each requires, back to it; empty when no way leads back.
+    pub ring: Vec<String>,
     /// The other migrations that apply scripts to the same series.
     pub peers: Vec<Peer>,
     /// The write that the API server refused in the last reconciliation.
@@ -44,6 +46,15 @@ impl Observed {
         let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
         let is_unseen = move |one: &Snapshot| one.purpose == Some(Purpose::Apply) && one.number > told;
         self.snapshots.iter().filter(move |(_, one)| is_unseen(one)).map(|(name, _)| name)
+    }
+
+    /// The names of runs whose ConfigMap is there, and of whose Job nothing was observed.
+    #[must_use]
+    pub fn unseen_runs(&self) -> Vec<String> {
+        let told = self.status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
+        let is_observed = |name: &String| self.runs.iter().any(|run| run.job == *name);
+        let unseen = self.snapshots.iter().filter(|(name, one)| one.number > told && !is_observed(name));
+        unseen.map(|(name, _)| name.clone()).collect()
     }
 
     /// Of the ConfigMaps that are there, those of runs that may have applied their scripts: the one that has, as far as is
@@ -158,7 +169,7 @@ pub struct Run {
 /// How a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// It is under way; where its container has not started, why.
+    /// It is under way; when no container of it runs, why.
     Active(Option<String>),
     /// It has ended.
     Ended(Ending),
@@ -193,6 +204,8 @@ pub struct Required {
     pub is_ready: bool,
     /// Whether it applies its scripts, and does not only plan or rehearse them.
     pub applies: bool,
+    /// Whether it waits for what it requires itself.
+    pub is_waiting: bool,
     /// The ids of its scripts.
     pub ids: Vec<String>,
 }

@@ -14,7 +14,7 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::Operator;
-use super::names::{self, ATTEMPT, JOB_NAME, KEY, NUMBER, PURPOSE, RESOLVED};
+use super::names::{self, ATTEMPT, CONTROLLER_UID, KEY, NUMBER, PURPOSE, RESOLVED};
 use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState, Snapshot};
 use super::run_state;
 use super::spec::{Spec, goal, series};
@@ -22,7 +22,7 @@ use crate::api::condition;
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::manifest::{APPLIED_HASH, Place};
 use crate::controllers::outcome::Error;
-use crate::kinds::databasemigration::api::status::ConditionType;
+use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus, Mode};
 use crate::runtime::call::{self, call};
 
@@ -43,6 +43,14 @@ pub async fn parts(
         return Ok(observed);
     }
     observed.snapshots = snapshots(operator, spec).await?;
+    for name in observed.unseen_runs() {
+        if let Some(run) = by_name(operator, spec, &name, now).await? {
+            observed.runs.push(run);
+        }
+    }
+    if observed.is_occupied() {
+        return Ok(Observed { snapshots: BTreeMap::new(), ..observed });
+    }
     for name in observed.wanted_snapshots(spec.is_deleting()) {
         if let Some(found) = read::<ConfigMap>(operator, spec, &name).await? {
             observed.kept.insert(name, keys(found));
@@ -58,6 +66,7 @@ pub async fn parts(
             observed.required.insert(requirement.name.clone(), required(&found));
         }
     }
+    observed.ring = operator.subjects.ring(spec.uid()).unwrap_or_default();
     for name in operator.subjects.peers(spec.uid()) {
         let found = read::<DatabaseMigration>(operator, spec, &name).await?;
         // One of that name may be another one by now, or write another series.
@@ -66,7 +75,8 @@ pub async fn parts(
     Ok(observed)
 }
 
-/// The runs of the object that have a Job.
+/// The runs of the object that have a Job. The run that was under way is found without labels, too: another client may have
+/// taken them off its Job.
 async fn runs(
     operator: &Operator,
     spec: &Spec,
@@ -77,20 +87,51 @@ async fn runs(
     let mut runs = Vec::with_capacity(jobs.len());
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
     for job in &jobs {
-        let Some(mut run) = run(job) else { continue };
-        // The report of a run that was read once is in the status.
-        if run.number > told {
-            let selector = format!("{},{JOB_NAME}={}", names::selector_text(spec.uid()), job.name_any());
-            run.state = run_state::of(job, &list::<Pod>(operator, spec, &selector).await?, now);
-        }
-        runs.push(run);
+        let Some(run) = run(job) else { continue };
+        // The report of a run that was read once is in the status. The Job of such a run may have a sidecar at work, or a
+        // container that was given up for lost.
+        let is_over = run.number <= told && run_state::end(job).is_some();
+        runs.push(if is_over { run } else { with_state(operator, spec, job, run, now).await? });
+    }
+    let current = status.current_run.iter().filter(|current| current.number > told);
+    for current in current.filter(|current| jobs.iter().all(|job| job.name_any() != current.job)) {
+        runs.extend(by_name(operator, spec, &current.job, now).await?);
     }
     Ok(runs)
 }
 
+/// The run whose Job has that name, when the Job is of this object.
+async fn by_name(operator: &Operator, spec: &Spec, name: &str, now: Timestamp) -> Result<Option<Run>, Error> {
+    let job = read::<Job>(operator, spec, name).await?;
+    let Some(job) = job.filter(|job| names::is_owned(&job.metadata, spec.uid())) else { return Ok(None) };
+    match run(&job) {
+        Some(run) => Ok(Some(with_state(operator, spec, &job, run, now).await?)),
+        None => Ok(None),
+    }
+}
+
+/// The run with its state, by the pods that the Job controller counts.
+async fn with_state(
+    operator: &Operator,
+    spec: &Spec,
+    job: &Job,
+    run: Run,
+    now: Timestamp,
+) -> Result<Run, Error> {
+    let selector = format!("{CONTROLLER_UID}={}", job.uid().unwrap_or_default());
+    let pods = list::<Pod>(operator, spec, &selector).await?;
+    Ok(Run { state: run_state::of(job, &pods, now), ..run })
+}
+
 /// A Job as a run; none where it is not one of ours. Whether it has ended is said without its reason.
 fn run(job: &Job) -> Option<Run> {
-    let annotation = |name: &str| job.annotations().get(name).cloned();
+    let template = job.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
+    let template = template.and_then(|metadata| metadata.annotations.as_ref());
+    // The template of a Job cannot be edited.
+    let annotation = |name: &str| {
+        let own = job.annotations().get(name);
+        own.or_else(|| template?.get(name)).cloned()
+    };
     let ended = || Ending::Silent("it has been told".to_owned());
     Some(Run {
         job: job.name_any(),
@@ -140,7 +181,10 @@ fn required(object: &DatabaseMigration) -> Required {
     let conditions = status.conditions.unwrap_or_default();
     let is_current = status.observed_generation == object.metadata.generation;
     let (mode, ids) = goal(object);
+    let ready = condition::find(&conditions, ConditionType::Ready.as_str());
+    let waits = [Reason::RequirementNotReady, Reason::RequirementCycle].map(Reason::as_str);
     Required {
+        is_waiting: is_current && ready.is_some_and(|ready| waits.contains(&ready.reason.as_str())),
         is_ready: is_current && condition::holds(&conditions, ConditionType::Ready.as_str()),
         applies: mode == Mode::Apply,
         ids,

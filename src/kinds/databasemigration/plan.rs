@@ -18,6 +18,7 @@
 mod absorb;
 mod conditions;
 mod decide;
+mod ending;
 mod events;
 #[cfg(test)]
 pub(in crate::kinds) mod tests;
@@ -224,13 +225,14 @@ fn actions(
 ) -> Vec<Action> {
     let held = finalizer::is_on(&spec.metadata, FINALIZER);
     let mut actions = Vec::new();
+    // The API server refuses another finalizer on an object that is being deleted.
+    if !held && !spec.is_deleting() && waits_for(situation, holds(spec, status)) {
+        actions.push(Action::Hold);
+    }
     match situation {
         Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => {}
         Situation::Start(start) | Situation::Verifies(_, Verification::Starts(start)) => {
             let Start { planned, texts, .. } = &**start;
-            if !held && (planned.purpose != Purpose::Verify || holds(spec, status)) {
-                actions.push(Action::Hold);
-            }
             // One that is there is compared: its labels and its hash could be anybody's.
             actions.push(Action::CreateSnapshot(snapshot::manifest(spec, texts, planned)));
             actions.push(Action::CreateJob(job::manifest(spec, texts, planned, &observed.image)));
@@ -239,17 +241,30 @@ fn actions(
         Situation::Leaves => actions.push(Action::Release),
         Situation::Invalid | Situation::Waits(..) | Situation::Stalled(_) | Situation::Done(_) => {
             // Where a deletion has nothing to do, gatehouse may be gone by then.
-            match (held, holds(spec, status)) {
-                _ if spec.is_deleting() => {}
-                (true, false) => actions.push(Action::Release),
-                // The policy was changed after all was applied.
-                (false, true) => actions.push(Action::Hold),
-                _ => {}
+            if held && !spec.is_deleting() && !holds(spec, status) {
+                actions.push(Action::Release);
             }
         }
     }
     actions.extend(unread(spec, observed, status));
     actions
+}
+
+/// Whether a deletion of the object has to wait. `holds`: it has something to do.
+fn waits_for(situation: &Situation, holds: bool) -> bool {
+    let purpose = match situation {
+        Situation::Running(run) => run.purpose,
+        Situation::Verifies(_, Verification::Runs(run)) => run.purpose,
+        Situation::Start(start) | Situation::Verifies(_, Verification::Starts(start)) => {
+            start.planned.purpose
+        }
+        Situation::Leaves => return false,
+        // The policy may have been changed after all was applied.
+        Situation::Invalid | Situation::Waits(..) | Situation::Stalled(_) | Situation::Done(_) => {
+            return holds;
+        }
+    };
+    purpose != Purpose::Verify || holds
 }
 
 /// Whether the deletion of the object has something to do.

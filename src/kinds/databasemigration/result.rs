@@ -236,6 +236,10 @@ pub enum BlockedReason {
     HistoryDiverged,
     /// A script is to run although a later one has.
     OutOfOrder,
+    /// The database has tables and no history, and no baseline is named.
+    BaselineRequired,
+    /// A baseline is named and does not count, since scripts have run.
+    BaselineIgnored,
     /// A script that is to be taken back has no down script.
     NoDownScript,
     /// A script cannot be rehearsed.
@@ -252,6 +256,9 @@ pub struct InDoubt {
     pub id: String,
     /// The statement that it stood at, from 1 on.
     pub statement: u32,
+    /// The run that has left it so: another doubt about the same script is of another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// A server.

@@ -15,8 +15,8 @@ use crate::api::duration;
 use crate::api::field::FieldError;
 use crate::api::identity::identity;
 use crate::kinds::databasemigration::api::v1::{
-    Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
-    Runner, Script, Source, TlsMode,
+    Database, DatabaseMigration, DeletionPolicy, ExistingTables, KeyReference, Mode, OnFailure, OutOfOrder,
+    Requirement, Runner, Script, Source, TlsMode,
 };
 
 pub use series::{History, Series};
@@ -43,6 +43,8 @@ pub struct Spec {
     pub scripts: Vec<Script>,
     /// The last script that the database has already.
     pub baseline: Option<String>,
+    /// What is done where the database has tables and no history, and no baseline is named.
+    pub existing_tables: Option<ExistingTables>,
     /// What is done with a script before an applied one.
     pub out_of_order: OutOfOrder,
     /// How far to go.
@@ -104,6 +106,7 @@ impl Spec {
             history: history(object),
             scripts: spec.scripts,
             baseline: spec.baseline,
+            existing_tables: spec.existing_tables,
             out_of_order: spec.out_of_order.unwrap_or_default(),
             mode: spec.mode.unwrap_or_default(),
             approval: spec

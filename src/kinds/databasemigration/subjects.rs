@@ -2,7 +2,7 @@
 //! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they
 //! are all seen before any is reconciled.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::UnboundedSender;
@@ -90,6 +90,35 @@ impl Subjects {
         peers.map(|(_, other)| other.name.clone()).collect()
     }
 
+    /// The names on the shortest way from the object of that uid, by what each requires, back to it; none when no way leads
+    /// back.
+    pub fn ring(&self, uid: &str) -> Option<Vec<String>> {
+        let asked = self.lock();
+        let one = asked.get(uid)?;
+        let required = |name: &str| {
+            let of_name = |other: &&Asked| other.namespace == one.namespace && other.name == name;
+            asked
+                .values()
+                .filter(of_name)
+                .flat_map(|other| other.migrations.iter().cloned())
+                .collect::<Vec<_>>()
+        };
+        let mut known = HashSet::new();
+        let mut ways = VecDeque::from([vec![one.name.clone()]]);
+        while let Some(way) = ways.pop_front() {
+            for next in required(way.last()?) {
+                let longer = [way.as_slice(), std::slice::from_ref(&next)].concat();
+                if next == one.name {
+                    return Some(longer);
+                }
+                if known.insert(next) {
+                    ways.push_back(longer);
+                }
+            }
+        }
+        None
+    }
+
     /// Who takes scripts from that ConfigMap.
     pub fn of_config_map(&self, metadata: &ObjectMeta) -> Vec<Reference> {
         let (namespace, name) = key(metadata);
@@ -139,6 +168,39 @@ mod tests {
                 "history": {"series": series}, "mode": mode},
         });
         serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn a_ring_is_found_by_its_shortest_way_and_by_those_in_it_alone() {
+        let (sender, _receiver) = unbounded();
+        let subjects = Subjects::new(sender);
+        let seen = |name: &str, required: &[&str]| {
+            let mut asked = serde_json::to_value(object(name, name, "Apply").read().unwrap()).unwrap();
+            let names: Vec<_> = required.iter().map(|name| json!({"name": name})).collect();
+            asked["spec"]["requires"] = names.into();
+            let asked: Watched<DatabaseMigration> = serde_json::from_value(asked).unwrap();
+            subjects.seen(&asked, &asked.read().unwrap().metadata);
+        };
+        for (name, required) in [
+            ("a", &["b", "x"][..]),
+            ("b", &["c"][..]),
+            ("c", &["b", "a", "missing"][..]),
+            ("x", &[][..]),
+            ("outside", &["a"][..]),
+            ("self", &["self"][..]),
+        ] {
+            seen(name, required);
+        }
+        let ring = |name: &str| subjects.ring(&format!("uid-{name}"));
+        let way = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(ring("a"), way(&["a", "b", "c", "a"]));
+        assert_eq!(ring("b"), way(&["b", "c", "b"]));
+        assert_eq!(ring("self"), way(&["self", "self"]));
+        for name in ["x", "outside", "unknown"] {
+            assert_eq!(ring(name), None, "{name}");
+        }
+        seen("c", &["x"]);
+        assert_eq!(ring("a"), None);
     }
 
     fn unreadable(metadata: &ObjectMeta) -> Watched<DatabaseMigration> {

@@ -26,6 +26,7 @@ pub mod backup;
 pub mod consistency;
 pub mod etcd;
 mod execute;
+pub mod last_words;
 mod member_clients;
 mod metrics;
 pub mod names;
@@ -232,7 +233,13 @@ impl Reconciler for Operator {
     ) -> Change<EtcdClusterStatus> {
         let before = cluster.status.clone().unwrap_or_default();
         let certificates = sight.certificates.words.as_deref();
-        let said = status::StatusInputs { previous: &before, certificates, backups: &sight.backups, now };
+        let said = status::StatusInputs {
+            previous: &before,
+            certificates,
+            backups: &sight.backups,
+            hindrances: &sight.hindrances,
+            now,
+        };
         let after = status::of(spec, said, &sight.observation, plan);
         Change { before, after }
     }
@@ -275,19 +282,16 @@ impl Reconciler for Operator {
     ) -> Option<Note> {
         let result = action::result(done);
         state.tally.count(action.name(), result);
-        state.carried_out(action, done.is_err_and(Failure::is_permanent));
+        let is_refused = state.is_refused(action, done);
+        state.carried_out(action, is_refused);
         if let Some(line) = state.line {
             execution.kind.trace.action(line, action.name(), result);
         }
+        let left = state.put_back(action, done.is_ok(), is_refused);
         if let Err(failure) = done {
             return execute::note_of_failure(action, &execution.name(), &failure.to_string());
         }
-        match action {
-            Action::ApplyBackupSchedule => state.scheduled = execute::scheduled(*execution),
-            Action::ApplyServices => state.services.count(),
-            _ => {}
-        }
-        execute::note(action, execution)
+        execute::note_of_contest(&left).or_else(|| execute::note(action, execution))
     }
 
     async fn finish(

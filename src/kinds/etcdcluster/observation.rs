@@ -26,8 +26,8 @@ pub use etcd::{
 };
 pub use fact::{Age, Fact};
 pub use kubernetes::{
-    Budget, Cause, Config, ConfigEntry, Found, GrowthHindrance, Handle, Owner, Pod, PodPhase, Purpose,
-    ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
+    Budget, Cause, Config, ConfigEntry, Found, GrowthHindrance, Handle, OwnPrint, Owner, Pod, PodPhase,
+    Purpose, ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
 };
 pub use ordinal::Ordinal;
 pub use password::{RootPassword, Unreadable};
@@ -162,6 +162,9 @@ pub struct Observation {
     pub backup_schedule: Fact<Found>,
     /// The backup that an upgrade waits for.
     pub backup: Fact<Backup>,
+    /// The ordinals whose pods do not come to run.
+    #[serde(default, skip_serializing_if = "Hindered::is_none")]
+    pub hindered: Hindered,
     /// Whether the object still has our finalizer.
     pub has_finalizer: bool,
     /// The write that was refused last, if nothing has been carried out since.
@@ -242,6 +245,28 @@ impl Refusals {
     }
 }
 
+/// The ordinals whose pods do not come to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Hindered {
+    /// Those that have had no pod, or a pod without a node, a volume or an image, for longer than one usually takes.
+    pub slow: BTreeSet<Ordinal>,
+    /// Those whose pods ended one after the other before a container ran, as on a node that evicts them.
+    pub rejected: BTreeSet<Ordinal>,
+}
+
+impl Hindered {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = Ordinal> {
+        self.slow.union(&self.rejected).copied()
+    }
+}
+
 impl Observation {
     /// The pod at an ordinal.
     #[must_use]
@@ -319,6 +344,12 @@ impl Observation {
         self.audit.is_known_and(|audit| *audit != Audit::Equal)
             || self.has_alarm(AlarmKind::Corrupt)
             || self.alarms.is_unknown() && has_stored()
+    }
+
+    /// The members that do not answer, and whose etcd ended because their data differ from another member's.
+    pub fn own_prints(&self) -> impl Iterator<Item = (Ordinal, OwnPrint)> {
+        let pods = self.pods.elements().filter_map(|(ordinal, pod)| Some((ordinal, pod.own_print?)));
+        pods.filter(|(ordinal, _)| self.status(*ordinal).known().is_none())
     }
 
     /// The bytes in use of the largest database, as far as members answer.

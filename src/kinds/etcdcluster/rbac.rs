@@ -34,6 +34,14 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("", &["persistentvolumeclaims"], &["get", "list", "patch", "delete"]).because(
             "Volumes are looked at before members are changed; they grow, and those of removed members go.",
         ),
+        Rule::new("", &["events"], &["list"]).audited(AuditTrace::Rare).because(
+            "Why a pod is not made, or has no volume, stands in the events of its StatefulSet and of its claim alone. \
+             Listed by the object that they are about, and only while a member does not serve.",
+        ),
+        Rule::new("", &["pods/log"], &["get"]).audited(AuditTrace::Rare).because(
+            "A member that does not start because its data differ says in its log alone at which revision. No other log \
+             is read.",
+        ),
         Rule::new("policy", &["poddisruptionbudgets"], &["get", "patch"])
             .because("Evictions leave a quorum."),
         Rule::new("policy", &["poddisruptionbudgets"], &["create"])

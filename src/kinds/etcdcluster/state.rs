@@ -4,6 +4,10 @@
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
 //! again, which makes it wait. What was replaced and defragmented is in the status.
 
+mod starts;
+
+pub use starts::Starts;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,13 +17,14 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, PodPhase,
-    Refusals, Uid, Version,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, OwnPrint,
+    PodPhase, Refusals, Uid, Version,
 };
-use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
 use super::observe::services;
 use super::root_password::Proven;
+use crate::controllers::action::{Executed, Failure};
+use crate::controllers::outcome::Class;
 
 /// How long all members have to be as they are before something is changed.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -61,6 +66,12 @@ pub struct ReconcileState {
     quorum_lost: Option<Instant>,
     /// Since when pods have been seen that are not ready. The clock of the kubelet may be another one.
     unready: BTreeMap<Uid, Instant>,
+    /// Since when pods have not come to run, and how many of them.
+    pub starts: Starts,
+    /// The hashes with which members have ended, by the container.
+    pub own_prints: BTreeMap<String, OwnPrint>,
+    /// The action that failed last, for no reason that is known to last.
+    failed: Option<&'static str>,
     /// How many entries of the log each learner lacked.
     distances: BTreeMap<MemberId, u64>,
     /// Snapshots that each member had saved when the last one before 3.6 was gone.
@@ -73,10 +84,16 @@ pub struct ReconcileState {
     pub refusals: Refusals,
     /// Whether no backups are asked for, and nothing was found that takes them.
     pub has_no_backups: bool,
-    /// What was applied last as what takes them.
-    pub scheduled: Option<Scheduled>,
+    /// How often the CronJob that takes them was put back.
+    pub cron_job: services::Applied,
     /// The Services that were applied last.
     pub services: services::Applied,
+    /// How often the StatefulSet was put back.
+    pub stateful_set: services::Applied,
+    /// How often the ConfigMap was put back.
+    pub config: services::Applied,
+    /// How often the PodDisruptionBudget was put back.
+    pub budget: services::Applied,
     /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
     /// Etcd's answer to root's password.
@@ -131,9 +148,11 @@ impl ReconcileState {
             (self.health, self.quorum_lost) = (None, None);
             self.unready.clear();
             self.distances.clear();
+            self.starts.forget_times();
         }
         self.looked = Some(now);
         self.time_starts(seen, now);
+        self.starts.look(seen, now);
         self.measure_learners(seen);
 
         let operation = seen.record.operation;
@@ -185,6 +204,17 @@ impl ReconcileState {
         self.unready = unready;
     }
 
+    /// Whether an action counts as refused: for good, or it has failed twice in a row without an answer that says so, as
+    /// where a webhook of the API server is down.
+    pub fn is_refused(&mut self, action: &Action, done: Result<&Executed, &Failure>) -> bool {
+        let is_transient = matches!(done, Err(Failure::Api(error)) if error.class() == Class::Transient);
+        let before = std::mem::replace(&mut self.failed, is_transient.then(|| action.name()));
+        let mut remembered = self.refusals;
+        action.remember(&mut remembered, true);
+        let lasts = before == Some(action.name()) || remembered == self.refusals;
+        done.is_err_and(Failure::is_permanent) || is_transient && lasts
+    }
+
     /// Writes into statuses whether the member has saved a snapshot since the last member before 3.6 was gone. A process
     /// that counts less than it did has begun since.
     pub fn count_snapshots(&mut self, seen: &mut Observation, counts: &BTreeMap<MemberId, u64>) {
@@ -221,6 +251,20 @@ impl ReconcileState {
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             _ => {}
+        }
+    }
+
+    /// An object was put back, if the action puts one back; the names of the objects that are left for a while from now on,
+    /// because another client changes them each time. A write that lost a race was no try.
+    pub fn put_back(&mut self, action: &Action, is_done: bool, is_refused: bool) -> Vec<String> {
+        match action {
+            Action::ApplyServices if is_done => self.services.count(),
+            _ if !is_done && !is_refused => Vec::new(),
+            Action::ApplyStatefulSet { .. } => self.stateful_set.count(),
+            Action::ApplyBudget { .. } => self.budget.count(),
+            Action::WriteConfig { .. } => self.config.count(),
+            Action::ApplyBackupSchedule => self.cron_job.count(),
+            _ => Vec::new(),
         }
     }
 }
@@ -261,6 +305,25 @@ mod tests {
         assert_eq!(state.refusals.volume, Some(Ordinal(1)));
         state.carried_out(&resize, false);
         assert_eq!(state.refusals.volume, None);
+    }
+
+    #[test]
+    fn a_write_that_lost_a_race_is_no_try_to_put_an_object_back() {
+        let template = Template { version: Version::new(6, 16), revision: 1 };
+        let set = Action::ApplyStatefulSet { found: None, from: 3, replicas: 3, template };
+        let budget = Action::ApplyBudget { found: None, min_available: 2 };
+        for action in [set, budget, Action::ApplyBackupSchedule] {
+            for (is_done, is_refused, is_counted) in
+                [(false, false, false), (false, true, true), (true, false, true)]
+            {
+                let mut state = ReconcileState::default();
+                for applied in [&mut state.stateful_set, &mut state.budget, &mut state.cron_job] {
+                    assert!(applied.is_due(("object", None), true, Instant::now()));
+                }
+                let left: usize = (0..9).map(|_| state.put_back(&action, is_done, is_refused).len()).sum();
+                assert_eq!(left, usize::from(is_counted), "{action:?} {is_done} {is_refused}");
+            }
+        }
     }
 
     /// Three members, of which the last does not answer, and looks at them a second apart.

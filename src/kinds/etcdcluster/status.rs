@@ -12,12 +12,14 @@ mod messages;
 pub use conditions::{in_own_namespace, undecodable};
 pub use events::{alarms, of as news};
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::actions::Action;
 use super::names;
-use super::observation::{Backups, Observation, Record};
+use super::observation::{Backups, Observation, Ordinal, Record};
 use super::plan::{MemberSummary, Plan};
 use super::resources::record;
 use super::spec::Spec;
@@ -40,6 +42,8 @@ pub struct StatusInputs<'a> {
     pub certificates: Option<&'a str>,
     /// The results of backups.
     pub backups: &'a Backups,
+    /// Why pods do not come to serve, in the words of Kubernetes.
+    pub hindrances: &'a BTreeMap<Ordinal, String>,
     /// The time.
     pub now: Timestamp,
 }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::names::{COUNT_MANAGER, FINALIZER};
+use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
 use crate::controllers::action::{self, Failure, RefusedWrite};
 use crate::controllers::api_write::{ApiWrite, Apply};
 use crate::controllers::fail_points::{FailPoints, fail_points};
@@ -55,6 +55,14 @@ pub fn repairs(action: &str) -> bool {
     ["tdset.apply-deployment", "tdset.apply-service"].contains(&action)
 }
 
+/// Whether the step removes what another client added to an object that was made.
+#[must_use]
+pub fn removes(step: &ApiWrite) -> bool {
+    let ApiWrite::Merge(merge) = step else { return false };
+    let made = ["Deployment", "Service"].contains(&merge.manifest.place.resource.kind.as_str());
+    made && merge.manager == MANAGER && !merge.scale
+}
+
 /// Whether the step puts the finalizer on the TDSet.
 fn adds_finalizer(step: &ApiWrite) -> bool {
     let ApiWrite::Merge(merge) = step else { return false };
@@ -96,6 +104,10 @@ pub fn points(step: &ApiWrite) -> FailPoints {
         ApiWrite::Apply(apply) => of_apply(apply),
         ApiWrite::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
         ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER => fail_points!("tdset.write-bounds"),
+        ApiWrite::Merge(merge) if removes(step) => match merge.manifest.place.resource.kind.as_str() {
+            "Service" => fail_points!("tdset.apply-service"),
+            _ => fail_points!("tdset.apply-deployment"),
+        },
         ApiWrite::Merge(_) if adds_finalizer(step) => fail_points!("tdset.add-finalizer"),
         ApiWrite::Merge(_) => fail_points!("tdset.remove-finalizer"),
         ApiWrite::Create { .. } => fail_points!("tdset.create"),

@@ -129,7 +129,7 @@ impl Reconciler for Operator {
         let (services, of_services) = Cache::watch(
             &client,
             realm,
-            |one: &mut Service| one.metadata.managed_fields = None,
+            |one: &mut Service| observation::retain_others(&mut one.metadata),
             |one, other| Difference::unless(one == other),
         );
         let (autoscalers, of_autoscalers) = DiffingStore::watch(
@@ -314,7 +314,7 @@ impl Reconciler for Operator {
                 let versions = (action.0.seen(), done.resource_version.as_deref());
                 state.recall.wrote_count(execution.plan, versions, execution.seen.now);
             }
-            Ok(done) if done.changed && actions::repairs(action.name()) => {
+            Ok(done) if (done.changed || actions::removes(&action.0)) && actions::repairs(action.name()) => {
                 let versions = (action.0.seen(), done.resource_version.as_deref());
                 state.recall.wrote_repair(versions, execution.seen.now);
             }
@@ -343,7 +343,8 @@ impl Reconciler for Operator {
         if let Some(Ok(scaled)) = &execution.seen.target {
             state.recall.workload.clone_from(&scaled.scale.metadata.uid);
         }
-        if let Some(transition) = &plan.transition {
+        let answer_lost = state.recall.carried.reported_by(&execution.status.before);
+        if let Some(transition) = plan.transition.as_ref().or(answer_lost) {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             self.metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
         }

@@ -9,7 +9,7 @@ mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
 pub use field_owner::{
-    FieldOwner, is_only_in_the_template, is_owned, is_written_by_us, other, other_of_max, trim,
+    FieldOwner, is_only_in_the_template, is_owned, is_written_by_us, other, other_of_max, retain_others, trim,
 };
 pub use found_deployment::FoundDeployment;
 pub use found_metadata::FoundMetadata;
@@ -98,6 +98,19 @@ pub struct Unreported {
     pub ramp: Option<RampStatus>,
     /// A count of another client that was taken back.
     pub reverted: Option<Reverted>,
+}
+
+impl Unreported {
+    /// The transition, if `status` reports it already: the API server wrote the status, and its answer was lost.
+    #[must_use]
+    pub fn reported_by(&self, status: &TDSetStatus) -> Option<&PastTransition> {
+        // A status has whole seconds.
+        let second = |transition: &PastTransition| transition.time.0.as_second();
+        let last = status.last_transition.as_ref()?;
+        self.transition
+            .as_ref()
+            .filter(|transition| transition.to == last.to && second(transition) == second(last))
+    }
 }
 
 /// A count of another client that is taken back.

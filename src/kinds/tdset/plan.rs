@@ -33,7 +33,8 @@ use super::observation::{
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
-use crate::controllers::api_write::{ApiWrite, Apply, Note};
+use crate::controllers::api_write::{ApiWrite, Apply, Merge, Note};
+use crate::controllers::deviation::Deviation;
 use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::kinds::tdset::api::schedule::Outlook;
@@ -204,12 +205,12 @@ fn spread(sleep: Duration, uid: &str) -> Duration {
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
 fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
-    if view.observed.unread_object.is_some() {
-        return (Vec::new(), Whole::default());
-    }
     let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
     let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
+    if view.observed.unread_object.is_some() {
+        return (steps.into_iter().map(Action).collect(), Whole::default());
+    }
     steps.extend(view.counter().and_then(|counter| count(view, &counter)));
     let beside = beside_the_autoscaler(view);
     let is_beside = beside.is_some();
@@ -237,17 +238,18 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
 fn is_left_changed(view: &ScheduleState) -> bool {
     let Some(create) = view.create().filter(|_| view.repairs_wait().is_some()) else { return false };
     let deployment =
-        view.deployment.ours().is_some_and(|found| lacks(&deployment::deployment(view.spec, create), found));
+        view.deployment.ours().map(|found| deviation(&deployment::deployment(view.spec, create), found));
     let service = service::service(view.spec, create).zip(view.service.ours());
-    deployment || service.is_some_and(|(wanted, found)| lacks(&wanted, found))
+    let service = service.map(|(wanted, found)| deviation(&wanted, found));
+    deployment.max(service) > Some(Deviation::Nothing)
 }
 
-/// Whether some of what is wanted is missing of an object that stays.
-fn lacks<K>(wanted: &Manifest, found: &K) -> bool
+/// How an object deviates from what is wanted. An object that is being deleted is left as it is.
+fn deviation<K>(wanted: &Manifest, found: &K) -> Deviation
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
-    !is_going(found.meta()) && wanted.missing_from(found)
+    if is_going(found.meta()) { Deviation::Nothing } else { wanted.deviation(found, MANAGER) }
 }
 
 /// Whether there is such an object that is ours and stays, and that would be put back.
@@ -346,16 +348,27 @@ fn new(wanted: Manifest) -> ApiWrite {
 }
 
 /// Applies what is wanted of an object that is ours, if some of it is missing, unless another client changes it each time.
+/// What another client added is removed first, for it may be what an apply is refused for.
 fn update<K>(view: &ScheduleState, wanted: Manifest, found: &K) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
     let metadata = found.meta();
-    if view.repairs_wait().is_some() || !lacks(&wanted, found) {
+    if view.repairs_wait().is_some() {
         return None;
     }
-    let manifest = wanted.only_for(metadata.uid.as_deref()?);
-    Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: metadata.resource_version.clone() }))
+    let seen = metadata.resource_version.clone();
+    match deviation(&wanted, found) {
+        Deviation::Nothing => None,
+        Deviation::Missing => {
+            let manifest = wanted.only_for(metadata.uid.as_deref()?);
+            Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen }))
+        }
+        Deviation::Added => {
+            let manifest = wanted.repair(found, MANAGER);
+            Some(ApiWrite::Merge(Merge { manifest, manager: MANAGER, scale: false, seen }))
+        }
+    }
 }
 
 /// The Service, where one is asked for, or none.

@@ -141,3 +141,90 @@ fn a_pod_gets_what_it_asks_for_and_no_other_one_is_touched() {
     // What validates objects knows nothing of pods.
     assert_eq!(admission(Endpoint::Validate, &pod(&asks, file))["status"]["code"], 400);
 }
+
+/// The answer to a write by the old version, and what is stored then: as an API server has it converted for each hook.
+fn written_by_spoke(stored: &Value, edit: &dyn Fn(&mut Value)) -> (Value, Value) {
+    let name = stored["kind"].as_str().unwrap();
+    let lens = crate::kinds::find(name).unwrap().lens();
+    let up = |object: &Value| lens.convert(object.clone(), Version::V1Alpha1, Version::V1);
+    let down = |object: &Value| lens.convert(object.clone(), Version::V1, Version::V1Alpha1);
+    let of = |version: &str| json!({"group": "gatehouse.dev", "version": version, "kind": name});
+    let shown = down(stored);
+    let mut object = shown.clone();
+    edit(&mut object);
+    let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",
+        "object": up(&object), "oldObject": up(&shown)});
+    let response = admission(Endpoint::Mutate, &request);
+    if response["allowed"] == false {
+        return (response, object);
+    }
+    if let Some(patch) = response["patch"].as_str() {
+        let patch = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, patch).unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        let mut patched = up(&object);
+        json_patch::patch(&mut patched, &patch).unwrap();
+        object = down(&patched);
+    }
+    let request = json!({"operation": "UPDATE", "kind": of("v1alpha1"), "name": "a", "object": object, "oldObject": shown});
+    (admission(Endpoint::Validate, &request), up(&object))
+}
+
+/// An object of each kind, with a field that the old version lacks, whose text is so long, and an edit.
+fn hidden(length: usize) -> Vec<(Value, &'static str, Value)> {
+    let text = "x".repeat(length);
+    let object = |kind: &str, spec: Value| json!({"apiVersion": "gatehouse.dev/v1", "kind": kind, "metadata": {"name": "a", "namespace": "b"}, "spec": spec});
+    let cluster = json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi"}, "tls": {"mode": "Automatic"},
+        "deletionProtection": true, "pod": {"annotations": {"note": text}}});
+    let set = json!({"defaultReplicas": 2, "timeZone": "Europe/Berlin", "overlap": "Max",
+        "target": {"create": {"image": "a", "port": 80, "pod": {"annotations": {"note": text}}}}});
+    let database = json!({"engine": "PostgreSQL", "host": "pg", "port": 5432, "name": "a",
+        "credentialsSecret": {"name": "a"}, "tls": {"mode": "Require"}});
+    let script = json!({"id": "1", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b int)"},
+        "down": {"inline": format!("DROP TABLE a -- {text}")}});
+    vec![
+        (object("EtcdCluster", cluster), "/spec", json!({"backupSchedule": "@daily"})),
+        (object("TDSet", set), "/spec", json!({"defaultReplica": 5})),
+        (
+            object("DatabaseMigration", json!({"database": database, "scripts": [script]})),
+            "/spec/database",
+            json!({"port": 6000}),
+        ),
+    ]
+}
+
+#[test]
+fn no_write_by_the_old_version_drops_what_it_cannot_show() {
+    let without_annotations = |object: &mut Value| {
+        object["metadata"].as_object_mut().unwrap().remove("annotations");
+    };
+    for length in [10, 360_000] {
+        for (stored, place, change) in hidden(length) {
+            let edited = |object: &mut Value| json_patch::merge(object.pointer_mut(place).unwrap(), &change);
+            let labelled = |object: &mut Value| object["metadata"]["labels"] = json!({"a": "b"});
+            let foreign =
+                |object: &mut Value| object["metadata"]["annotations"] = json!({"example.org/a": "b"});
+            let replaced = |object: &mut Value| {
+                without_annotations(object);
+                edited(object);
+            };
+            let edits: [&dyn Fn(&mut Value); 6] =
+                [&|_: &mut Value| (), &edited, &labelled, &without_annotations, &foreign, &replaced];
+            for (at, edit) in edits.iter().enumerate() {
+                let (response, after) = written_by_spoke(&stored, *edit);
+                let case = format!("edit {at} of {} with {length} bytes: {response:.300}", stored["kind"]);
+                assert_eq!(response["allowed"], length == 10, "{case}");
+                if length == 10 {
+                    let own = json!({"backup": null, "defaultReplicas": null, "database": {"port": null}});
+                    let [before, after] = [stored.clone(), after].map(|mut object| {
+                        json_patch::merge(&mut object["spec"], &own);
+                        object["spec"].take()
+                    });
+                    assert_eq!(after, before, "{case}");
+                } else {
+                    let message = response["status"]["message"].as_str().unwrap();
+                    assert!(message.contains("256 KiB") && message.contains("gatehouse.dev/v1"), "{case}");
+                }
+            }
+        }
+    }
+}

@@ -68,10 +68,26 @@ const ROWS: &[Row] = &[
     (
         &etcdcluster::NEW,
         "spec: {restore: {from: {name: a}}}",
-        "spec: {replicas: 5, restore: {from: {name: b}}}",
+        "spec: {replicas: 5}",
         "spec: {backup: {destination: {gcs: {}}}}",
         "spec.backup.destination.gcs",
         By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {restore: {from: {name: a}}}",
+        "spec: {paused: true}",
+        "spec: {restore: {from: {name: b}}}",
+        "spec.restore",
+        By::Gate,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {options: {extra: {data-dir: /a}}}",
+        "spec: {paused: true}",
+        "spec: {options: {extra: {data-dir: /b}}}",
+        "spec.options.extra[data-dir]",
+        By::Gate,
     ),
     (
         &etcdcluster::NEW,

@@ -44,3 +44,37 @@ fn until_waiting(namespace: &Namespace, why: &str) {
         if is_held_up { Ok(()) } else { Err(format!("Ready is {ready}, and not for {why}")) }
     });
 }
+
+pub fn a_ring_of_requirements_is_said(bed: &Bed) {
+    let namespace = bed.namespace();
+    let node = Node::new(&namespace);
+    let create = |name: &str, required: &str| {
+        let script = schema("1", &format!("CREATE TABLE {name} (b INTEGER)"));
+        namespace.create(&sqlite(name, &json!([script]), &json!({"requires": [{"name": required}]})));
+    };
+    for (name, required) in [("red", "green"), ("green", "blue"), ("blue", "red")] {
+        create(name, required);
+    }
+    create("outside", "red");
+    for (name, ring) in [
+        ("red", "red requires green requires blue requires red"),
+        ("green", "green requires blue requires red requires green"),
+        ("blue", "blue requires red requires green requires blue"),
+    ] {
+        let blocked = until_ready(&namespace, name, "False", "RequirementCycle");
+        let ready = condition(&blocked, "Ready");
+        let message = ready["message"].as_str().unwrap();
+        assert!(message.contains(ring), "{message}");
+        assert_eq!(condition(&blocked, "Stalled")["status"], "True", "{blocked}");
+    }
+    until_ready(&namespace, "outside", "False", "RequirementNotReady");
+    assert_eq!(node.pods(), 0, "nothing is run");
+
+    namespace.change(&format!("{KIND}/blue"), &json!({"spec": {"requires": null}}));
+    for name in ["blue", "green", "red", "outside"] {
+        let pod = node.next_pod();
+        assert_eq!(pod.object["metadata"]["labels"]["app.kubernetes.io/instance"], name);
+        assert_eq!(node.run(&pod), 0);
+        until_ready(&namespace, name, "True", "Applied");
+    }
+}

@@ -39,6 +39,35 @@ pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
     gone_with_its_object(bed, &namespace);
 }
 
+/// A follower's file loses a bit, and its pod is deleted: etcd compares its data before it serves, and ends. The others
+/// agree without it, so that it is replaced.
+pub fn etcd_replaces_a_member_that_does_not_start_over_its_data(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-different");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.put("kept", WHOLE);
+    let (ids, claims) = (ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
+    let leads = etcd.leader();
+    let (follower, id) = ids.iter().find(|(_, id)| **id != leads).expect("a follower");
+    change_a_bit(&namespace, follower);
+    namespace.kubectl(&["delete", "pod", follower]).ok();
+    etcd.until(|members| {
+        let members = members.ok_or("no voter is ready")?.members;
+        let is_there = members.iter().any(|member| member.id == *id);
+        if is_there { Err(format!("{follower} is not replaced")) } else { Ok(()) }
+    });
+    etcd.until_settled(3);
+    let (ids_now, claims_now) = (self::ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
+    for (name, id) in ids.iter().filter(|(name, _)| *name != follower) {
+        let claim = format!("data-{name}");
+        assert_eq!((&ids_now[name], &claims_now[&claim]), (id, &claims[&claim]), "{name} had good data");
+    }
+    etcd.hash(0);
+    assert_eq!(etcd.read("kept").as_deref(), Some(WHOLE));
+    gone_with_its_object(bed, &namespace);
+}
+
 /// What there was before the leader lost a bit.
 struct Before {
     leader: String,

@@ -62,6 +62,10 @@ pub const TESTS: &[Test] = &[
     ),
     ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     (
+        "etcd_replaces_a_member_that_does_not_start_over_its_data",
+        corrupt::etcd_replaces_a_member_that_does_not_start_over_its_data,
+    ),
+    (
         "etcd_that_is_paused_is_reached_by_its_service",
         unattended::etcd_that_is_paused_is_reached_by_its_service,
     ),
@@ -187,6 +191,7 @@ fn etcd_stops_and_starts_with_its_data(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-stop");
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
     etcd.until_settled(3);
+    owned::what_others_change_is_reverted(&etcd, &namespace, way);
     etcd.put("kept", "yes");
     etcd.scale(0);
     assert!(etcd.pods().is_empty(), "no Pod is left");

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use super::cluster::Etcd;
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
@@ -64,6 +66,55 @@ pub fn etcd_keeps_its_members_whatever_of_its_objects_is_deleted(bed: &Bed, way:
         are_kept(&format!("{object}, while it was stopped"));
     }
     gone_with_its_object(bed, &namespace);
+}
+
+/// Another client changes what only a cluster of members has: each is reverted, and the members stay as they are.
+pub fn what_others_change_is_reverted(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) {
+    const CONFIG: &str = "configmap/main-config";
+    const ENTRY: &str = "/data/main-1.json";
+    let before = members(etcd);
+    let found = namespace.get(CONFIG).unwrap_or_else(|why| panic!("{why}"));
+    let entry = found.pointer(ENTRY).and_then(Value::as_str).expect("an entry");
+    let with = |field: &str, value: &str| {
+        let mut entry: Value = serde_json::from_str(entry).expect("JSON");
+        entry[field] = json!(value);
+        json!({"data": {"main-1.json": entry.to_string()}})
+    };
+    let selector = json!({"spec": {"selector": {"matchLabels": {"x": "y"}}}});
+    for (object, patch, place) in [
+        ("poddisruptionbudget/main", selector, "/spec/selector"),
+        (CONFIG, with("member", "1"), ENTRY),
+        (CONFIG, with("volume", "another"), ENTRY),
+    ] {
+        is_reverted(etcd, namespace, (object, &patch, place), way);
+    }
+    etcd.until_settled(3);
+    assert_eq!(members(etcd), before);
+}
+
+/// Has another client make a change, and waits until the object has at that place what it had before.
+fn is_reverted(
+    etcd: &Etcd<'_>,
+    namespace: &Namespace<'_>,
+    (object, patch, place): (&str, &Value, &str),
+    way: Way,
+) {
+    let value = |found: &Value| found.pointer(place).cloned().unwrap_or_default();
+    let before = value(&namespace.get(object).unwrap_or_else(|why| panic!("{why}")));
+    let begun = Instant::now();
+    let patch = format!("--patch={patch}");
+    let words = ["patch", object, "--type=merge", "--field-manager=edits", "-o=json", &patch];
+    let after: Value = serde_json::from_str(&namespace.kubectl(&words).ok()).expect("JSON");
+    assert_ne!(value(&after), before, "{place} of {object}");
+    etcd.until(|_| {
+        let found = value(&namespace.get(object)?);
+        if found == before { Ok(()) } else { Err(format!("{place} of {object} is {found}")) }
+    });
+    crate::figure(format!(
+        "{}: etcd: reverted: edits, {object}, {place} after {:.2?}",
+        way.name(),
+        begun.elapsed()
+    ));
 }
 
 /// Deletes an object, and waits until there is another one.

@@ -238,8 +238,11 @@ impl WayThere<'_> {
             assert_ne!(valid["status"], "False", "E2E_SEED={}: it was let in: {valid}", self.seed);
             let at = version(object);
             let is_broken = self.broken.iter().any(|(since, until)| (*since..=*until).contains(&at));
-            let reasons: &[&str] =
-                if is_broken { &["MemberDown", "UpgradeStalled", "QuorumLost"] } else { &["MemberDown"] };
+            let reasons: &[&str] = if is_broken {
+                &["MemberDown", "PodNotRunning", "UpgradeStalled", "QuorumLost"]
+            } else {
+                &["MemberDown"]
+            };
             let is_expected =
                 degraded["status"] != "True" || reasons.iter().any(|one| degraded["reason"] == **one);
             assert!(is_expected, "E2E_SEED={}: nothing broke it: {degraded}", self.seed);

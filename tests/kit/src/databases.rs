@@ -25,6 +25,13 @@ use crate::wait::eventually;
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
 /// PostgreSQL refuses to run as root, and MariaDB need not.
 const USER: &str = "nobody";
+/// Data that goes with the tests need not outlive the machine: each table waits for the disk otherwise.
+const WITHOUT_SYNC: [&str; 3] =
+    ["--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=32M"];
+/// Where data lies that goes with the tests, if that has so much room: a folder in memory, since tests make databases of
+/// hundreds of files by the hundred.
+const MEMORY: &str = "/dev/shm";
+const ROOM: u64 = 4 << 30;
 /// What installs what is missing.
 const HINT: &str = "run tools/database-packages.sh";
 
@@ -50,6 +57,8 @@ pub struct Server {
     pub folder: TempDir,
     command: Command,
     program: Mutex<Option<Program>>,
+    /// The folder that MySQL was unpacked into.
+    unpacked: Option<PathBuf>,
 }
 
 impl Server {
@@ -107,10 +116,10 @@ impl Server {
         ran(server().arg("--initialize-insecure"))?;
         let port = free_port()?;
         let mut command = server();
-        command.args(["--skip-log-bin", "--mysqlx=OFF", "--bind-address=127.0.0.1"]);
-        command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
+        command.args(["--skip-log-bin", "--mysqlx=OFF", "--bind-address=127.0.0.1"]).args(WITHOUT_SYNC);
         command.arg(format!("--port={port}"));
-        Self::started("MySQL", folder, port, command)
+        let server = Self::started("MySQL", folder, port, command)?;
+        Ok(Self { unpacked: Some(root), ..server })
     }
 
     /// Starts PostgreSQL for one test alone, which may stop it.
@@ -138,6 +147,7 @@ impl Server {
             format!("listen_addresses={addresses}"),
             format!("unix_socket_directories={}", folder.path().display()),
             "fsync=off".to_owned(),
+            "max_wal_size=128MB".to_owned(),
             "max_connections=200".to_owned(),
             "ssl=on".to_owned(),
             format!("ssl_cert_file={}", folder.path().join("server.crt").display()),
@@ -160,7 +170,7 @@ impl Server {
         let port = free_port()?;
         let mut command = as_nobody("mariadbd", folder.path());
         command.args(["--no-defaults", "--skip-log-bin"]).arg(format!("--bind-address={addresses}"));
-        command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
+        command.args(WITHOUT_SYNC).arg("--skip-sync-frm");
         command.arg(format!("--datadir={}", data.display())).arg(format!("--port={port}"));
         command.arg(format!("--socket={}", folder.path().join("socket").display()));
         command.arg(format!("--tmpdir={}", folder.path().display()));
@@ -172,7 +182,8 @@ impl Server {
 
     fn started(engine: &'static str, folder: TempDir, port: u16, command: Command) -> Result<Self, String> {
         let program = Program::start(&command, &folder.path().join("log"))?;
-        let server = Self { engine, port, folder, command, program: Mutex::new(Some(program)) };
+        let server =
+            Self { engine, port, folder, command, program: Mutex::new(Some(program)), unpacked: None };
         server.until_it_answers();
         Ok(server)
     }
@@ -263,6 +274,23 @@ impl Server {
         }
     }
 
+    /// A program of the engine, such as `psql` or `mariadb-dump`, with the options that lead its superuser to this server.
+    pub fn client(&self, program: &str) -> Command {
+        if self.engine == "PostgreSQL" {
+            let mut command = Command::new(format!("{POSTGRES}/{program}"));
+            command.args(["--host=127.0.0.1", "--username=root"]).arg(format!("--port={}", self.port));
+            return command;
+        }
+        let mut command = match &self.unpacked {
+            Some(root) => unpacked(root, &root.join("usr/bin").join(program)),
+            None => Command::new(program),
+        };
+        command.args(["--no-defaults", "--host=127.0.0.1", "--user=root", "--default-character-set=utf8mb4"]);
+        command.arg(if self.unpacked.is_some() { "--ssl-mode=DISABLED" } else { "--skip-ssl" });
+        command.arg(format!("--port={}", self.port));
+        command
+    }
+
     /// How the superuser comes to PostgreSQL.
     pub fn postgres_options(&self) -> PgConnectOptions {
         let options =
@@ -278,6 +306,14 @@ impl Server {
     }
 }
 
+/// A program of a folder that has the libraries of that program, too.
+fn unpacked(root: &Path, program: &Path) -> Command {
+    let libraries = root.join("usr/lib/x86_64-linux-gnu");
+    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+    command.arg("--library-path").arg(&libraries).arg(program);
+    command
+}
+
 fn texts(count: usize, get: impl Fn(usize) -> Option<String>) -> Vec<String> {
     (0..count).map(|at| get(at).unwrap_or_else(|| "NULL".to_owned())).collect()
 }
@@ -285,7 +321,9 @@ fn texts(count: usize, get: impl Fn(usize) -> Option<String>) -> Vec<String> {
 /// A folder that the server's user may reach, and one for its data that is the user's.
 fn room() -> Result<(TempDir, PathBuf), String> {
     let failed = |error: std::io::Error| error.to_string();
-    let folder = tempfile::Builder::new().prefix("gatehouse-migrate-").tempdir().map_err(failed)?;
+    let has_room = rustix::fs::statvfs(MEMORY).is_ok_and(|place| place.f_bavail * place.f_frsize >= ROOM);
+    let place = if has_room { PathBuf::from(MEMORY) } else { std::env::temp_dir() };
+    let folder = tempfile::Builder::new().prefix("gatehouse-migrate-").tempdir_in(place).map_err(failed)?;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).map_err(failed)?;
     let data = folder.path().join("data");
     fs::create_dir(&data).map_err(failed)?;

@@ -73,6 +73,24 @@ impl<'a> Node<'a> {
     /// Runs a pod, and reports its end; its exit code. One that does not end is killed, and its log is shown.
     #[track_caller]
     pub fn run(&self, pod: &Pod) -> i32 {
+        let (code, said) = self.execute(pod);
+        self.report(pod, code, &said);
+        code
+    }
+
+    /// Runs a pod, and reports its end while a sidecar is at work in it; its exit code.
+    #[track_caller]
+    pub fn run_beside_a_sidecar(&self, pod: &Pod) -> i32 {
+        let (code, said) = self.execute(pod);
+        let sidecar = json!({"name": "proxy", "image": "proxy", "imageID": "proxy", "ready": true,
+            "restartCount": 0, "state": {"running": {}}});
+        self.write(pod, "Running", &[terminated(code, &said), sidecar]);
+        code
+    }
+
+    /// Runs a pod, and reports nothing; its exit code, and what it said at its end.
+    #[track_caller]
+    pub fn execute(&self, pod: &Pod) -> (i32, String) {
         let (mut command, message) = self.command(pod);
         let path = message.with_file_name("log");
         let file = fs::File::create(&path).expect("a file");
@@ -88,8 +106,7 @@ impl<'a> Node<'a> {
         let said = fs::read_to_string(&message).unwrap_or_default();
         assert!(!said.is_empty(), "{command:?} said nothing: {log}");
         self.logs.borrow_mut().push(log);
-        self.report(pod, code, &said);
-        code
+        (code, said)
     }
 
     /// Runs a pod and kills it once it is at work; it says nothing.
@@ -151,17 +168,26 @@ impl<'a> Node<'a> {
 
     /// What a kubelet says of a pod whose one container has ended.
     fn report(&self, pod: &Pod, code: i32, said: &str) {
+        self.write(pod, if code == 0 { "Succeeded" } else { "Failed" }, &[terminated(code, said)]);
+    }
+
+    /// Writes the status of a pod.
+    fn write(&self, pod: &Pod, phase: &str, containers: &[Value]) {
         let name = text(&pod.object["metadata"]["name"]);
-        let now = gatehouse::runtime::clock::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let (phase, reason) = if code == 0 { ("Succeeded", "Completed") } else { ("Failed", "Error") };
-        let terminated =
-            json!({"exitCode": code, "reason": reason, "message": said, "startedAt": now, "finishedAt": now});
-        let container = json!({"name": "migrate", "image": "gatehouse", "imageID": "gatehouse", "ready": false,
-            "restartCount": 0, "state": {"terminated": terminated}});
-        let status = json!({"status": {"phase": phase, "containerStatuses": [container]}});
+        let status = json!({"status": {"phase": phase, "containerStatuses": containers}});
         let path = self.namespace.path(&format!("pod/{name}")) + "/status";
         self.namespace.bed.objects.must(Ask::patch(path, status));
     }
+}
+
+/// What a kubelet says of the container of a run that has ended.
+fn terminated(code: i32, said: &str) -> Value {
+    let now = gatehouse::runtime::clock::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let reason = if code == 0 { "Completed" } else { "Error" };
+    let terminated =
+        json!({"exitCode": code, "reason": reason, "message": said, "startedAt": now, "finishedAt": now});
+    json!({"name": "migrate", "image": "gatehouse", "imageID": "gatehouse", "ready": false, "restartCount": 0,
+        "state": {"terminated": terminated}})
 }
 
 fn at(root: &Path, path: &str) -> PathBuf {

@@ -27,10 +27,12 @@ pub enum Course {
     Fails,
     /// Its Job has no time left before it begins.
     Late,
+    /// It is asked to end once it has come through so many scripts, and reports that.
+    Interrupted(usize),
 }
 
 impl Course {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Whole,
         Self::Killed(0),
         Self::Killed(1),
@@ -41,6 +43,8 @@ impl Course {
         Self::Unreached,
         Self::Fails,
         Self::Late,
+        Self::Interrupted(0),
+        Self::Interrupted(1),
     ];
 }
 
@@ -79,7 +83,8 @@ pub struct Database {
 /// What there is to do.
 pub enum Decision {
     Blocked(BlockedReason, u8),
-    InDoubt(u8),
+    /// The script, and the run that has left it.
+    InDoubt(u8, i64),
     Work(Vec<u8>),
 }
 
@@ -87,6 +92,11 @@ impl Database {
     /// The script in doubt.
     pub fn doubt(&self) -> Option<(u8, Doubt)> {
         self.rows.iter().find_map(|row| Some((row.id, row.doubt?)))
+    }
+
+    /// How many scripts a run finds applied.
+    pub fn applied(&self) -> usize {
+        self.rows.iter().filter(|row| row.doubt.is_none_or(|doubt| doubt.is_down)).count()
     }
 
     fn row(&self, id: u8) -> Option<&Row> {
@@ -124,7 +134,7 @@ impl Database {
             let is_applied = match (row.doubt, row.doubt.and_then(|doubt| answer(told, id, doubt))) {
                 (None, _) => true,
                 (Some(doubt), None) if script.idempotent && !doubt.is_down => false,
-                (Some(_), None) => return Decision::InDoubt(id),
+                (Some(doubt), None) => return Decision::InDoubt(id, doubt.run),
                 (Some(doubt), Some(resolution)) => (resolution == Resolution::Applied) != doubt.is_down,
             };
             if !is_applied {

@@ -72,6 +72,10 @@ pub enum Fault {
     SaysWhatItPlanned,
     /// It applies what a restored database lacks.
     AppliesWhatIsMissing,
+    /// It takes a run that was late for one that failed, whatever became of its report.
+    TrustsTheDeadline,
+    /// It takes a pod that is gone for a run that failed.
+    TrustsSilence,
     /// It checks again only when a user asks for it.
     Oversleeps,
     /// It writes another status each time.
@@ -102,6 +106,16 @@ impl Hand {
                     observed.kept.values_mut().for_each(|texts| texts.clone_from(&first));
                 }
             }
+            Fault::TrustsTheDeadline | Fault::TrustsSilence => {
+                let reason = if fault == Fault::TrustsSilence { "RunLost" } else { "DeadlineExceeded" };
+                let is_meant = |last: &&mut FinishedRun| {
+                    last.outcome == Outcome::Lost && last.reason.as_deref() == Some(reason)
+                };
+                last.into_iter().filter(is_meant).for_each(|last| {
+                    (last.outcome, last.unknown_changes) = (Outcome::Failed, None);
+                    last.reason = Some("DeadlineExceeded".to_owned());
+                });
+            }
             Fault::ForgetsLostRuns => observed.status.current_run = None,
             Fault::StartsBesideOthers => {
                 let runs = observed.runs.iter_mut().filter(|run| matches!(run.state, RunState::Active(_)));
@@ -131,7 +145,9 @@ impl Hand {
                 spec.retry = Some("once more".to_owned());
             }
             Fault::AppliesWhatIsMissing if observed.status.pending_count.unwrap_or_default() > 0 => {
-                if let Some(last) = last.filter(|last| last.purpose == Purpose::Verify.as_str()) {
+                if let Some(last) = last
+                    && last.missing.take().is_some()
+                {
                     Purpose::Apply.as_str().clone_into(&mut last.purpose);
                     last.outcome = Outcome::Lost;
                 }

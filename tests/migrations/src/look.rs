@@ -141,7 +141,8 @@ impl Seen {
             observed.kept.insert(name, data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect());
         }
         observed.sources.extend(self.source.map(source));
-        let base = Required { is_ready: self.is_base_ready, applies: true, ids: Vec::new() };
+        let base =
+            Required { is_ready: self.is_base_ready, applies: true, is_waiting: false, ids: Vec::new() };
         observed.required.insert("base".to_owned(), base);
         observed
     }
@@ -187,6 +188,9 @@ fn snapshot(one: Snapshot) -> observation::Snapshot {
 
 /// A Job as a run. What a run has told once is in the status.
 fn run(job: &Job, told: i64) -> Run {
+    if let Some(shown) = job.shown.filter(|shown| job.number > told || !shown.is_ended) {
+        return Run { state: shown.state(job.ended), ..run(&Job { shown: None, ..job.clone() }, told) };
+    }
     let ending = |ended: Ended| match ended {
         _ if job.number <= told => Ending::Silent("it has been told".to_owned()),
         Ended::Said(said) => Ending::Said(Box::new(said.result())),
@@ -210,13 +214,14 @@ impl World {
     pub fn look(&self, at: usize) -> Seen {
         let mut seen = Seen {
             object: self.object.clone(),
-            jobs: self.jobs.clone(),
+            jobs: self.jobs.iter().map(Job::shown_alone).collect(),
             snapshots: self.snapshots.clone(),
             source: self.source,
             is_base_ready: self.is_base_ready,
             refused: self.operators[at].refused,
         };
-        if seen.jobs.iter().any(|job| job.ended.is_none()) && seen.observed().is_occupied() {
+        let is_at_work = |job: &Job| job.ended.is_none() || job.shown.is_some();
+        if seen.jobs.iter().any(is_at_work) && seen.observed().is_occupied() {
             (seen.snapshots, seen.source, seen.is_base_ready) = (BTreeMap::new(), None, false);
         }
         seen

@@ -47,6 +47,11 @@ kit::slices!(
     verification,
     deletion_while_verified,
     held,
+    late_runs,
+    drained_nodes,
+    sidecar,
+    late_reverts,
+    answer_before_the_doubt,
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -87,6 +92,9 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::AppliesWhatIsMissing, slices::verification, Rule::AppliedUnasked),
     (Fault::TakesScriptsForApplied, slices::lost_answers, Rule::NeverCarriedOut),
     (Fault::RunsDoubtsAgain, slices::doubt, Rule::CarriedOutTwice),
+    (Fault::TrustsTheDeadline, slices::late_runs, Rule::StatusLies),
+    (Fault::TrustsSilence, slices::drained_nodes, Rule::StatusLies),
+    (Fault::UsesAnswersAgain, slices::answer_before_the_doubt, Rule::AnswerUsedTwice),
     (Fault::Oversleeps, slices::lost_answers, Rule::Oversleeps),
     (Fault::WritesAlways, slices::lost_answers, Rule::NeverSettles),
     (Fault::AsksForNothing, slices::approval, Rule::SettlesWrongly),

@@ -162,6 +162,7 @@ impl World {
             told: self.snapshots.get(&name).map(|found| found.text),
             manifest: text,
             ended: None,
+            shown: self.around.shown(),
         };
         self.judge_job(planned, &job);
         self.settled = None;

@@ -92,7 +92,7 @@ impl World {
             (Rule::StartedWhileHeld, is_held && !object.is_deleting),
             (Rule::OtherPurpose, object.is_deleting != (job.purpose == Purpose::Revert)),
             (Rule::RunAgain, !is_verification && self.settled == Some(job.key)),
-            (Rule::Hurries, hurries || job.attempt > i32::from(object.retries) + 1),
+            (Rule::Hurries, hurries || !is_verification && job.attempt > i32::from(object.retries) + 1),
             (Rule::ApprovalForgotten, job.purpose == Purpose::Plan && has_approved_plan(planned)),
             (Rule::OtherAnswer, job.resolved.is_some() && !goes_by_answer(job, seen)),
         ];
@@ -133,6 +133,12 @@ impl World {
         if contradicts || claims && !is_applied && !is_excused {
             self.breaks(Rule::StatusLies);
         }
+        if self.restored.is_some() && reason(self.object.status) == Some(Reason::HistoryDiverged) {
+            self.missing.get_or_insert(planned.seen.object.retry);
+        }
+        if self.claims_to_know() {
+            self.breaks(Rule::StatusLies);
+        }
         let used = |text: Text| text.status().last_run.as_ref().and_then(|last| last.resolved.clone());
         let has_planned = status
             .last_run
@@ -145,6 +151,27 @@ impl World {
         if planned.plan.wake.is_none_or(|wake| wake > latest) {
             self.breaks(Rule::Oversleeps);
         }
+    }
+
+    /// Whether the status gives runs up for failed, does not say that something is unknown, and the database is otherwise.
+    fn claims_to_know(&self) -> bool {
+        let status = self.object.status.status();
+        let gives_up =
+            matches!(reason(self.object.status), Some(Reason::DeadlineExceeded | Reason::RetriesExhausted));
+        let Some(last) = status.last_run.as_ref().filter(|last| gives_up && last.unknown_changes.is_none())
+        else {
+            return false;
+        };
+        let is_at_work = self.jobs.iter().any(|job| job.ended.is_none()) || !self.orphans.is_empty();
+        // A run that looks takes no lock: it says what was so when it looked.
+        let is_excused =
+            self.restored.is_some() || self.is_misled || self.is_overtaken || self.object.is_deleting;
+        if is_at_work || is_excused || !self.is_alone() {
+            return false;
+        }
+        let hides_doubt = self.database.doubt().is_some() && last.doubt.is_none();
+        let applied = i32::try_from(self.database.applied()).ok();
+        hides_doubt || status.applied_count.or(Some(0)) != applied
     }
 
     /// What holds of an object that goes.

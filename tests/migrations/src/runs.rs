@@ -22,8 +22,7 @@ impl Report<'_> {
     fn of(&self, outcome: Outcome) -> RunResult {
         let mut result = RunResult::of("r", outcome);
         result.server = Some(Server { version: "17".to_owned() });
-        let applied = self.database.rows.iter().filter(|row| row.doubt.is_none_or(|doubt| doubt.is_down));
-        result.applied_count = Some(u32::try_from(applied.count()).expect("a few"));
+        result.applied_count = Some(u32::try_from(self.database.applied()).expect("a few"));
         result
     }
 
@@ -45,8 +44,8 @@ impl Report<'_> {
     }
 }
 
-fn in_doubt(id: u8, result: RunResult) -> RunResult {
-    let in_doubt = InDoubt { id: id.to_string(), statement: 1 };
+fn in_doubt(id: u8, run: i64, result: RunResult) -> RunResult {
+    let in_doubt = InDoubt { id: id.to_string(), statement: 1, run: Some(format!("u1.{run}")) };
     RunResult { outcome: Outcome::InDoubt, in_doubt: Some(in_doubt), ..result }
 }
 
@@ -88,7 +87,7 @@ impl World {
             _ if course == Course::Killed(0) => return Some(Ended::Silent),
             Decision::Work(pending) => pending,
             _ if course != Course::Whole => return None,
-            Decision::InDoubt(id) => return said(&in_doubt(id, report.of(Outcome::InDoubt))),
+            Decision::InDoubt(id, run) => return said(&in_doubt(id, run, report.of(Outcome::InDoubt))),
             Decision::Blocked(reason, id) => return said(&report.blocked(reason, id)),
         };
         match told.assignment.mode {
@@ -150,13 +149,16 @@ impl World {
     fn applies(&mut self, job: &Job, told: &Told, pending: &[u8], course: Course) -> Option<Ended> {
         let most = match course {
             Course::Whole => pending.len(),
-            Course::Killed(most) if most <= pending.len() => most,
+            Course::Killed(most) | Course::Interrupted(most) if most <= pending.len() => most,
             Course::Doubt { .. } => pending.iter().position(|id| *id == UNTRANSACTED)?,
             Course::Fails if !pending.is_empty() => 0,
             _ => return None,
         };
         self.uses_answer(job, told);
         if !pending.is_empty() && self.restored == Some(self.asked()) {
+            self.breaks(Rule::AppliedUnasked);
+        }
+        if !pending.is_empty() && self.missing.take() == Some(self.object.retry) {
             self.breaks(Rule::AppliedUnasked);
         }
         self.restored = None;
@@ -180,8 +182,9 @@ impl World {
         result.applied_now = u32::try_from(most).expect("a few");
         match course {
             Course::Whole => said(&result),
-            Course::Doubt { is_told: true, .. } => said(&in_doubt(UNTRANSACTED, result)),
+            Course::Doubt { is_told: true, .. } => said(&in_doubt(UNTRANSACTED, job.number, result)),
             Course::Fails => said(&failed(Class::Syntax, result)),
+            Course::Interrupted(_) => said(&failed(Class::Interrupted, result)),
             _ => Some(Ended::Silent),
         }
     }
@@ -192,7 +195,7 @@ impl World {
         let own: Vec<Row> = after.rows.iter().rev().filter(|row| row.doubt.is_none()).copied().collect();
         let (most, left) = match course {
             Course::Whole => (own.len(), None),
-            Course::Killed(most) if most <= own.len() => (most, None),
+            Course::Killed(most) | Course::Interrupted(most) if most <= own.len() => (most, None),
             Course::Doubt { .. } => {
                 let at = own.iter().position(|row| row.id == UNTRANSACTED)?;
                 (at, Some(own[at]))
@@ -213,8 +216,11 @@ impl World {
         let report = Report { database: &self.database, told };
         match course {
             Course::Whole => said(&report.of(Outcome::Reverted)),
-            Course::Doubt { is_told: true, .. } => said(&in_doubt(UNTRANSACTED, report.of(Outcome::InDoubt))),
+            Course::Doubt { is_told: true, .. } => {
+                said(&in_doubt(UNTRANSACTED, job.number, report.of(Outcome::InDoubt)))
+            }
             Course::Fails => said(&failed(Class::Syntax, report.of(Outcome::Failed))),
+            Course::Interrupted(_) => said(&failed(Class::Interrupted, report.of(Outcome::Failed))),
             _ => Some(Ended::Silent),
         }
     }

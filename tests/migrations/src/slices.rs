@@ -7,7 +7,7 @@ use kit::explore;
 
 use crate::look::{message, reason};
 use crate::text::Text;
-use crate::world::{Edit, Faults, Mode, Object, Operator, World};
+use crate::world::{Answer, Edit, Faults, Mode, Object, Operator, Surroundings, World};
 
 type Slice = explore::Slice<World>;
 type Reach = explore::Reach<World>;
@@ -319,7 +319,7 @@ const VERIFIED: Reach = ("it is applied, and was looked for again", |_, world| {
 /// Each day it is looked whether what was applied still is, and an older database is restored.
 pub fn verification() -> Slice {
     let mut start = World::new(shop());
-    start.edits = vec![Edit::Retry];
+    start.edits = vec![Edit::AddScript(3), Edit::Retry];
     start.faults = Faults { days: 2, restores: 1, unreached: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[APPLIED, LACKS, VERIFIED], &[])
 }
@@ -339,4 +339,55 @@ pub fn held() -> Slice {
     start.edits = vec![Edit::Suspend(false), Edit::Base(true), Edit::AddScript(3), Edit::Suspend(true)];
     start.faults = Faults { crashes: 1, kills: 1, ..Faults::default() };
     Slice::new(start, &[APPLIED, says_now!(Suspended), says_now!(RequirementNotReady)], &[])
+}
+
+/// Runs have no time left, and what the API server has of them lags behind.
+pub fn late_runs() -> Slice {
+    let mut start = World::new(Object { scripts: vec![1, 2], retries: 1, ..shop() });
+    start.around = Surroundings { takes_time: true, has_sidecar: false };
+    start.faults = Faults { deadlines: 1, doubts: 1, answers: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[APPLIED, SETTLED, LOST, says_now!(DeadlineExceeded), says_now!(InDoubt)], &[])
+}
+
+const LOST: Reach = ("a run has done all, its report is lost, and it says so after a look", |_, world| {
+    let last = world.object.status.status().last_run.clone();
+    says(world, Reason::Applied) && last.is_some_and(|last| last.purpose == "Verify")
+});
+
+/// Nodes are drained.
+pub fn drained_nodes() -> Slice {
+    let mut start = World::new(Object { scripts: vec![1, 2], retries: 0, ..shop() });
+    start.around = Surroundings { takes_time: true, has_sidecar: false };
+    start.faults = Faults { evictions: 1, doubts: 1, answers: 1, expiries: 1, ..Faults::default() };
+    Slice::new(start, &[APPLIED, LOST, says_now!(RetriesExhausted)], &[])
+}
+
+const REPORTED: Reach = ("a report counts while the sidecar is at work", |_, world| {
+    says(world, Reason::Applied) && world.jobs.iter().any(|job| !job.is_finished())
+});
+
+/// Each pod has a container besides that does not end.
+pub fn sidecar() -> Slice {
+    let mut start = World::new(Object { scripts: vec![1, 2], retries: 1, ..shop() });
+    start.around = Surroundings { takes_time: true, has_sidecar: true };
+    start.edits = vec![Edit::AddScript(3)];
+    start.faults = Faults { deadlines: 1, doubts: 1, answers: 2, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[APPLIED, REPORTED, LOST, SETTLED], &[])
+}
+
+/// What takes scripts back has no time left.
+pub fn late_reverts() -> Slice {
+    let mut start = World::new(Object { reverts: true, ..shop() });
+    start.around = Surroundings { takes_time: true, has_sidecar: false };
+    start.edits = vec![Edit::NoSource, Edit::Delete];
+    start.faults = Faults { deadlines: 1, doubts: 1, ..Faults::default() };
+    Slice::new(start, &[GONE, TAKEN_BACK], &[])
+}
+
+/// An answer is there before there is a doubt, as in a manifest that keeps it.
+pub fn answer_before_the_doubt() -> Slice {
+    let resolve = Some(Answer { id: 2, is_applied: true, about: 0, is_slip: false });
+    let mut start = World::new(Object { resolve, ..shop() });
+    start.faults = Faults { doubts: 2, answers: 4, crashes: 1, unreached: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED, SECOND_DOUBT, says_now!(InDoubt)], &[])
 }

@@ -7,6 +7,7 @@
 //! written only into the object as it was read. What is believed of the runner is in `database.rs`.
 
 mod actions;
+mod node;
 mod people;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ use crate::faults::Hand;
 use crate::look::Planned;
 use crate::rules::Rule;
 use crate::text::Text;
+
+pub use node::{Shown, Surroundings};
 
 /// How far the object is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +96,10 @@ pub struct Job {
     pub told: Option<Text>,
     /// As it was created.
     pub manifest: Text,
+    /// How its container has ended.
     pub ended: Option<Ended>,
+    /// What the API server has of it, where that takes its time.
+    pub shown: Option<Shown>,
 }
 
 /// The ConfigMap of a run.
@@ -164,6 +170,10 @@ pub struct Faults {
     /// A database is restored from before the scripts.
     pub restores: u8,
     pub answers: u8,
+    /// A Job has no time left.
+    pub deadlines: u8,
+    /// A pod is asked to go, as where its node is drained.
+    pub evictions: u8,
     /// A person says the wrong word about a doubt.
     pub slips: u8,
     pub approvals: u8,
@@ -177,12 +187,15 @@ impl Faults {
             Action::Crash(_) => Some(&mut self.crashes),
             Action::Refusal(_) => Some(&mut self.refusals),
             Action::Run(course) | Action::Orphan(course) => match course {
-                Course::Whole => None,
+                // A pod that is deleted or evicted runs no further.
+                Course::Whole | Course::Interrupted(_) => None,
                 Course::Killed(_) => Some(&mut self.kills),
                 Course::Doubt { .. } => Some(&mut self.doubts),
                 Course::Unreached => Some(&mut self.unreached),
                 Course::Fails | Course::Late => Some(&mut self.failures),
             },
+            Action::Deadline => Some(&mut self.deadlines),
+            Action::Evict => Some(&mut self.evictions),
             Action::DeleteJob => Some(&mut self.deletions),
             Action::Expire => Some(&mut self.expiries),
             Action::Day => Some(&mut self.days),
@@ -191,7 +204,14 @@ impl Faults {
             Action::Slip => Some(&mut self.slips),
             Action::Approve => Some(&mut self.approvals),
             Action::Pass(at) if *at > 0 => Some(&mut self.replaced),
-            Action::Pass(_) | Action::Step(_) | Action::Later | Action::Edit | Action::Calm(_) => None,
+            Action::Pass(_)
+            | Action::Step(_)
+            | Action::Report
+            | Action::Collect
+            | Action::Control
+            | Action::Later
+            | Action::Edit
+            | Action::Calm(_) => None,
         }
     }
 }
@@ -215,6 +235,16 @@ pub enum Action {
     Orphan(Course),
     DeleteJob,
     Expire,
+    /// A Job has no time left: its controller deletes the pod.
+    Deadline,
+    /// Another client deletes the pod.
+    Evict,
+    /// The kubelet says that the container has terminated.
+    Report,
+    /// The pod that was deleted and has terminated is gone.
+    Collect,
+    /// The Job controller says how far it is, and gives up the pod.
+    Control,
     /// Some time passes, as long as it takes to try again.
     Later,
     Day,
@@ -233,6 +263,8 @@ pub enum Action {
 pub enum Calm {
     /// Jobs that have ended and were told of are gone.
     Expire,
+    /// A Job whose run is over has no time left, for its sidecar does not end.
+    Deadline,
     /// A day passes, after a database was restored.
     Day,
     /// A person does what the status asks for.
@@ -253,6 +285,8 @@ pub struct World {
     pub snapshots: BTreeMap<Text, Snapshot>,
     pub next_uid: u32,
     pub database: Database,
+    /// What is believed of the Job controller and the kubelet.
+    pub around: Surroundings,
     pub edits: Vec<Edit>,
     pub faults: Faults,
     /// Plans that a person has approved.
@@ -263,8 +297,12 @@ pub struct World {
     pub settled: Option<Text>,
     /// What was asked for when the database was restored, and nothing has been asked for since.
     pub restored: Option<(usize, u16, Option<u8>)>,
+    /// The annotation that asks for another run, as it was when the status said that scripts are missing.
+    pub missing: Option<u16>,
     /// A person has said what was not so.
     pub is_misled: bool,
+    /// A pod whose Job was deleted has changed the database since a run ended.
+    pub is_overtaken: bool,
     pub broken: Option<Rule>,
 }
 
@@ -280,13 +318,16 @@ impl World {
             snapshots: BTreeMap::new(),
             next_uid: 1,
             database: Database::default(),
+            around: Surroundings::default(),
             edits: Vec::new(),
             faults: Faults::default(),
             approved: BTreeSet::new(),
             recorded: 0,
             settled: None,
             restored: None,
+            missing: None,
             is_misled: false,
+            is_overtaken: false,
             broken: None,
         }
     }
@@ -314,6 +355,12 @@ impl World {
             Action::Orphan(course) => self.run_orphan(*course),
             Action::DeleteJob => self.delete_job(),
             Action::Expire | Action::Calm(Calm::Expire) => self.expire(),
+            Action::Deadline => self.delete_pod(true),
+            Action::Calm(Calm::Deadline) => self.has_sidecar_alone() && self.delete_pod(true),
+            Action::Evict => self.delete_pod(false),
+            Action::Report => self.report(),
+            Action::Collect => self.collect(),
+            Action::Control => self.control(),
             Action::Later => self.ages(40),
             Action::Day => self.ages(25 * 60),
             Action::Restore => self.restore(),
@@ -330,8 +377,12 @@ impl World {
     fn run(&mut self, course: Course) -> bool {
         let Some(at) = self.jobs.iter().rposition(|job| job.ended.is_none()) else { return false };
         let job = self.jobs[at].clone();
+        if !job.may_go(course) {
+            return false;
+        }
         let Some(ended) = self.work(&job, course) else { return false };
         self.jobs[at].ended = Some(ended);
+        self.is_overtaken = false;
         // A pod whose Job is gone does not begin once another run has.
         self.orphans.retain(|_| job.purpose.only_reads());
         let is_passing = match ended {
@@ -340,15 +391,22 @@ impl World {
                 let said = said.result();
                 said.last_error.is_some_and(|error| error.class.is_retryable()) || said.in_doubt.is_some()
             }
-            Ended::Late => false,
+            // What was taken back is known by the history alone.
+            Ended::Late => job.purpose == Purpose::Revert,
         };
         self.settled = (!is_passing && job.purpose != Purpose::Verify).then_some(job.key);
         true
     }
 
     fn run_orphan(&mut self, course: Course) -> bool {
+        if matches!(course, Course::Interrupted(_)) {
+            return false;
+        }
         let Some(job) = self.orphans.pop() else { return false };
-        self.work(&job, course).is_some()
+        let before = self.database.clone();
+        let works = self.work(&job, course).is_some();
+        self.is_overtaken |= self.database != before;
+        works
     }
 
     fn delete_job(&mut self) -> bool {
@@ -362,7 +420,7 @@ impl World {
         let told = self.told();
         self.settled.take_if(|_| job.number > told);
         if job.ended.is_none() {
-            self.orphans.push(job);
+            self.orphans.push(Job { shown: None, ..job });
         }
         true
     }
@@ -375,7 +433,7 @@ impl World {
     fn expire(&mut self) -> bool {
         let told = self.told();
         let before = self.jobs.len();
-        self.jobs.retain(|job| job.ended.is_none() || job.number > told);
+        self.jobs.retain(|job| !job.is_finished() || job.number > told);
         self.jobs.len() < before
     }
 

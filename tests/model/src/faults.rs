@@ -96,6 +96,7 @@ impl Hand {
                 }
             }
             Some(Fault::BelievesTheAlarm) => careless::believes_the_alarm(seen),
+            Some(Fault::BelievesTheMember) => careless::believes_the_member(seen),
             Some(Fault::LowersUnasked) => careless::lowers_unasked(desired, seen),
             Some(fault) => overlooked::look(fault, seen),
             None => {}

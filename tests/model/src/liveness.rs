@@ -2,7 +2,7 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::observation::{AlarmKind, Ordinal, PodPhase, Purpose};
+use gatehouse::kinds::etcdcluster::observation::{AlarmKind, Member, Ordinal, PodPhase, Purpose};
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
@@ -41,12 +41,20 @@ impl World {
             return self.may_not_go() && self.all_run();
         }
         if self.corrupt_voters() > 0 {
-            // Without an alarm it is said, and no member is replaced.
+            // Without an alarm it is said, and no member is replaced that runs. A sound one that starts beside it ends.
+            let runs_or_is_sound = |member: &Member| self.runs(member) || self.ends_beside_corrupt(member);
             return !self.has_alarm(AlarmKind::Corrupt)
                 && says(&plan, condition::DEGRADED, State::True)
-                && self.all_run();
+                && self.etcd.members.iter().all(runs_or_is_sound);
         }
         self.is_reached(&plan)
+    }
+
+    /// Whether etcd has ended on sound data because another member's differ.
+    fn ends_beside_corrupt(&self, member: &Member) -> bool {
+        let place = member.ordinal.and_then(|ordinal| self.objects.pods.get(&ordinal));
+        let has_ended = place.is_some_and(|place| place.pod.own_print.is_some());
+        has_ended && self.data(member).is_some_and(|data| !data.is_corrupt)
     }
 
     /// Whether a recovery is under way.

@@ -64,6 +64,7 @@ kit::slices!(
     refused_volume,
     refused_budget,
     refused_services,
+    refused_at_first,
     refused_volumes_and_services,
     protected,
     orphans,
@@ -79,7 +80,8 @@ kit::slices!(
     patches,
     refused_versions,
     down_and_up,
-    comparison
+    comparison,
+    initial_check
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -133,6 +135,8 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::OverlooksLag, slices::lag, Rule::LaggingQuorum),
     (Fault::RestartsTheSilent, slices::silence, Rule::QuorumCost),
     (Fault::BelievesTheAlarm, slices::suspicion, Rule::SoundMemberReplaced),
+    (Fault::BelievesTheMember, slices::initial_check, Rule::SoundMemberReplaced),
+    (Fault::OverlooksOwnWords, slices::initial_check, Rule::SettlesWrongly),
     (Fault::DefragmentsAllAtOnce, slices::space, Rule::TwoAtOnce),
     (Fault::DefragmentsBesideTheMissing, slices::space, Rule::DefragmentedBesideMissing),
     (Fault::DefragmentsTheLeaderFirst, slices::space, Rule::LeaderDefragmentedFirst),

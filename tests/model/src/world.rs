@@ -67,6 +67,8 @@ pub struct World {
     pub counts_service: bool,
     /// Whether it is what is in the ConfigMap that is lost, and not the ConfigMap.
     pub empties_config: bool,
+    /// Whether members compare their data with the data of the others that run when they start.
+    pub compares_at_start: bool,
     /// Whether operators compare the data of members.
     pub counts_data: bool,
     /// What that found last, of the members of now.
@@ -312,6 +314,7 @@ impl World {
             counts_service: false,
             empties_config: false,
             counts_data: false,
+            compares_at_start: false,
             audit: None,
             beside: Beside::default(),
             broken: None,

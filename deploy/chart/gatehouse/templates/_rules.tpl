@@ -138,6 +138,14 @@
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, patch, delete]
+# - Why a pod is not made, or has no volume, stands in the events of its StatefulSet and of its claim alone. Listed by the object that they are about, and only while a member does not serve.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+# - A member that does not start because its data differ says in its log alone at which revision. No other log is read.
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
 # - Evictions leave a quorum.
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]

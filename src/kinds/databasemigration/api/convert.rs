@@ -33,6 +33,7 @@ const V1ALPHA1: &[Row] = &[
     hub_only("/spec/legacy"),
     hub_only("/spec/history"),
     hub_only("/spec/baseline"),
+    hub_only("/spec/existingTables"),
     hub_only("/spec/outOfOrder"),
     hub_only("/spec/mode"),
     hub_only("/spec/approval"),

@@ -6,6 +6,7 @@ pub mod pod;
 pub mod rules;
 pub mod sql;
 pub mod status;
+pub mod transaction;
 pub mod v1;
 pub mod v1alpha1;
 pub mod validate;

@@ -13,13 +13,18 @@ use sqlparser::dialect::{Dialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
+use super::transaction::{refused_by_postgres, refused_by_sqlite};
 use super::v1::Engine;
+use crate::api::script;
 
 /// Bytes of all scripts of an object that are looked at.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Steps that the parser may take for all scripts of an object.
 const MOST_STEPS: u64 = 128 * 1024;
+
+/// Words of a statement that are looked at.
+const MOST_WORDS: usize = 64;
 
 /// Tokens of a statement that is parsed.
 const MOST_TOKENS: usize = 1000;
@@ -88,7 +93,7 @@ pub struct Read {
 #[must_use]
 pub fn statements(engine: Engine, text: &str, budget: &mut Budget) -> Option<Vec<Read>> {
     let dialect = dialect(engine);
-    let tokens = Tokenizer::new(dialect, text).tokenize().ok()?;
+    let tokens = Tokenizer::new(dialect, script::without_mark(text)).tokenize().ok()?;
     if has_body(&tokens) {
         return None;
     }
@@ -134,18 +139,17 @@ const fn is_blank(token: &Token) -> bool {
 fn statement(engine: Engine, dialect: &'static dyn Dialect, tokens: &[Token], budget: &mut Budget) -> Read {
     let words: Vec<String> = tokens
         .iter()
-        .filter(|token| !is_blank(token))
-        .map_while(|token| match token {
+        .filter_map(|token| match token {
             Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
             _ => None,
         })
-        .take(8)
+        .take(MOST_WORDS)
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut read = Read {
         verb: words.iter().take(2).copied().collect::<Vec<_>>().join(" "),
         controls_transaction: controls_transaction(&words),
-        needs_none: engine == Engine::PostgreSQL && needs_none(&words),
+        needs_none: needs_none(engine, &words),
         ..Read::default()
     };
     // Statements that only end a transaction, and those that no parser of this kind knows, are named by their words.
@@ -184,12 +188,11 @@ fn controls_transaction(words: &[&str]) -> bool {
     }
 }
 
-/// Statements that PostgreSQL refuses in a transaction.
-fn needs_none(words: &[&str]) -> bool {
-    match words {
-        ["CREATE" | "DROP" | "REINDEX", rest @ ..] if rest.contains(&"CONCURRENTLY") => true,
-        ["VACUUM", ..] | ["ALTER", "SYSTEM", ..] | ["CREATE" | "DROP", "DATABASE" | "TABLESPACE", ..] => true,
-        _ => false,
+fn needs_none(engine: Engine, words: &[&str]) -> bool {
+    match engine {
+        Engine::PostgreSQL => refused_by_postgres(words).is_some(),
+        Engine::SQLite => refused_by_sqlite(words).is_some(),
+        Engine::MySQL | Engine::MariaDB => false,
     }
 }
 

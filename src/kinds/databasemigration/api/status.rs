@@ -49,6 +49,8 @@ reasons! {
     NotRequired,
     /// Another migration has to be ready first.
     RequirementNotReady,
+    /// Migrations require each other in a ring.
+    RequirementCycle,
     /// An older migration applies scripts to the same series.
     OtherMigration,
     /// A ConfigMap with a script, or its key, is not there.
@@ -71,6 +73,8 @@ reasons! {
     HistoryDiverged,
     /// A script stands before an applied one.
     OutOfOrder,
+    /// The database has tables and no history, and the object names no baseline.
+    BaselineRequired,
     /// A script is not the one that was planned.
     SourceChanged,
     /// The plan is not the one that was approved.

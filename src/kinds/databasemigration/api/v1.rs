@@ -121,6 +121,11 @@ pub struct DatabaseMigrationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
 
+    /// What is done where gatehouse meets a database that has tables and no history, and no baseline is named: Refuse
+    /// (nothing is run) or Ignore (all scripts are run on it). Defaults to Refuse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub existing_tables: Option<ExistingTables>,
+
     /// What is done with a script that stands before one that is applied and is not itself: Reject (nothing is run) or
     /// Allow (it is run). Defaults to Reject.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +180,16 @@ pub struct DatabaseMigrationSpec {
     /// as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legacy: Option<Legacy>,
+}
+
+/// What is done where a database has tables and no history, and no baseline is named.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
+pub enum ExistingTables {
+    /// Nothing is run.
+    Refuse,
+    /// All scripts are run.
+    Ignore,
 }
 
 /// What is done with a script that stands before an applied one.
@@ -301,7 +316,7 @@ pub struct Runner {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
 
-    /// Longest time that a run may take, such as 30m; then it is ended, and what is open is rolled back. 1m to 168h.
+    /// Longest time that a run may take, such as 30m; then it is ended. 1m to 168h.
     /// Defaults to 30m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]

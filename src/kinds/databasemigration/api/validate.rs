@@ -39,11 +39,11 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     validate_name(name, &mut validation);
     database::validate(&spec, &mut validation);
-    scripts::validate(&spec, namespace, &mut validation);
+    let before = old.and_then(|old| Some((decode(old).ok()?, status(old))));
+    scripts::validate(&spec, before.as_ref().map(|(before, _)| before), namespace, &mut validation);
     references(&spec, name, &mut validation);
     downs(&spec, &mut validation);
     limits::validate(&spec, &mut validation);
-    let before = old.and_then(|old| Some((decode(old).ok()?, status(old))));
     if let Some((before, status)) = &before {
         update::validate(&spec, before, status, &mut validation);
     }

@@ -3,12 +3,14 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::ending::{changes, has_succeeded, is_unknown, outcome, pending};
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, PlanStatus,
 };
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
-use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
+use crate::kinds::databasemigration::resources::assignment::resolution;
+use crate::kinds::databasemigration::result::{self, Class, RunResult};
 use crate::kinds::databasemigration::spec::Spec;
 
 /// Applied scripts that a status lists.
@@ -38,7 +40,7 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
-        let finished = finished(&status, run, ending, observed.now);
+        let finished = finished(spec, &status, run, ending, observed.now);
         if report(ending).is_none() && run.purpose == Purpose::Apply {
             status.applied_snapshot.get_or_insert_with(|| run.job.clone());
         }
@@ -70,6 +72,8 @@ fn let_go(spec: &Spec, status: &mut DatabaseMigrationStatus) {
         (Some(Purpose::Verify), _) => true,
         (Some(Purpose::Rehearse | Purpose::Apply), outcome) => match outcome {
             Outcome::Done | Outcome::Failed | Outcome::Blocked => true,
+            // A run looks what it did, and the same texts say what it was to do.
+            Outcome::Retryable | Outcome::Lost if is_unknown(last) => false,
             Outcome::Retryable | Outcome::Lost => last.attempt > spec.retries,
             Outcome::InDoubt => false,
         },
@@ -91,36 +95,105 @@ fn unseen(status: &mut DatabaseMigrationStatus, observed: &Observed) {
 }
 
 fn lost(before: &DatabaseMigrationStatus, run: &CurrentRun, now: Timestamp) -> FinishedRun {
+    let purpose = Purpose::named(&run.purpose);
     FinishedRun {
         job: run.job.clone(),
         key: run.key.clone(),
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.clone(),
-        resolved: used(before, run.resolved.as_ref(), Purpose::named(&run.purpose), Outcome::Lost, None),
+        resolved: used(before, run.resolved.as_ref(), purpose, Outcome::Lost, None),
+        doubt: before.last_run.as_ref().and_then(|last| last.doubt.clone()),
+        missing: missing(before, purpose, None),
         outcome: Outcome::Lost,
         reason: Some(Reason::RunLost.as_str().to_owned()),
-        message: Some(format!("Job {} was deleted before it ended", run.job)),
-        unknown_changes: unknown_changes(before, Purpose::named(&run.purpose), None),
+        message: Some(format!("Job {} is gone, and its report was not read", run.job)),
+        unknown_changes: unknown_changes(before, purpose, None),
         finished_at: Time(now),
     }
 }
 
-fn finished(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending, now: Timestamp) -> FinishedRun {
+fn finished(
+    spec: &Spec,
+    before: &DatabaseMigrationStatus,
+    run: &Run,
+    ending: &Ending,
+    now: Timestamp,
+) -> FinishedRun {
     let (outcome, why) = outcome(before, run, ending);
+    let report = report(ending);
+    let doubt = doubt(before, run, report);
+    // What was said before there was a doubt is not about this one.
+    let resolved = if is_new_doubt(before, report) {
+        spec.resolve.clone().filter(|answer| resolution(answer).is_some())
+    } else {
+        used(before, run.resolved.as_ref(), Some(run.purpose), outcome, report)
+    };
     FinishedRun {
         job: run.job.clone(),
         key: run.key.clone(),
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.as_str().to_owned(),
-        resolved: used(before, run.resolved.as_ref(), Some(run.purpose), outcome, report(ending)),
+        resolved,
+        doubt,
+        missing: missing(before, Some(run.purpose), report),
         outcome,
         reason: why.as_ref().map(|(reason, _)| reason.as_str().to_owned()),
         message: why.map(|(_, message)| cut(&message)),
-        unknown_changes: unknown_changes(before, Some(run.purpose), report(ending)),
+        unknown_changes: unknown_changes(before, Some(run.purpose), report),
         finished_at: Time(now),
     }
+}
+
+/// Whether a run found a doubt that was not there when the runs before it had ended: another run has left it.
+fn is_new_doubt(before: &DatabaseMigrationStatus, report: Option<&RunResult>) -> bool {
+    let known = before.last_run.as_ref().and_then(|last| last.doubt.as_ref());
+    let found = report.and_then(|result| result.in_doubt.as_ref());
+    found.is_some_and(|found| found.run.is_none() || found.run.as_ref() != known)
+}
+
+/// The run that has left a script in doubt, as far as it is known.
+fn doubt(before: &DatabaseMigrationStatus, run: &Run, report: Option<&RunResult>) -> Option<String> {
+    let known = || before.last_run.as_ref()?.doubt.clone();
+    let Some(result) = report else { return known() };
+    if let Some(found) = &result.in_doubt {
+        return found.run.clone();
+    }
+    // A run that changes nothing goes by an answer, and leaves the doubt. So does a run that came to no script.
+    let settles_nothing = run.resolved.is_some() && (!changes(run.purpose) || has_begun_nothing(result));
+    let is_settled = !settles_nothing && has_planned(result);
+    if is_settled || result.outcome == result::Outcome::Reverted { None } else { known() }
+}
+
+/// Whether a run failed before its first script, as far as its report says.
+fn has_begun_nothing(result: &RunResult) -> bool {
+    // Nor does an answer settle anything while an index that the script made is not valid.
+    let is_of_script = |error: &result::LastError| error.id.is_some() && error.class != Class::InvalidIndex;
+    let is_at_script = result.last_error.as_ref().is_some_and(is_of_script);
+    result.outcome == result::Outcome::Failed && result.applied_now == 0 && !is_at_script
+}
+
+/// How many scripts that were applied the history lacks. A run that applies them has been asked for.
+fn missing(
+    before: &DatabaseMigrationStatus,
+    purpose: Option<Purpose>,
+    report: Option<&RunResult>,
+) -> Option<i32> {
+    let purpose = purpose.filter(|purpose| !changes(*purpose))?;
+    let known = || before.last_run.as_ref()?.missing;
+    let Some(pending) = report.filter(|result| has_planned(result)).and_then(pending) else { return known() };
+    match purpose {
+        // What a lost run was to apply was perhaps never there.
+        Purpose::Verify if !before_is_unknown(before) => Some(pending),
+        _ => known().map(|known| known.min(pending)),
+    }
+    .filter(|count| *count > 0)
+}
+
+/// Whether a run has read the history, and found no contradiction and no doubt.
+pub fn has_planned(result: &RunResult) -> bool {
+    result.server.is_some() && result.plan.is_some()
 }
 
 /// The answer to a doubt that was used last: it is not used twice.
@@ -151,7 +224,7 @@ fn unknown_changes(
     purpose: Option<Purpose>,
     report: Option<&RunResult>,
 ) -> Option<bool> {
-    let may_change = matches!(purpose, None | Some(Purpose::Apply | Purpose::Revert));
+    let may_change = purpose.is_none_or(changes);
     let is_unknown = match report {
         Some(result) if applied_count(result).is_some() => false,
         // It did not come to the history.
@@ -162,7 +235,7 @@ fn unknown_changes(
 }
 
 fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
-    before.last_run.as_ref().is_some_and(|last| last.unknown_changes == Some(true))
+    before.last_run.as_ref().is_some_and(is_unknown)
 }
 
 /// How many scripts are applied, where the run has read the history.
@@ -171,95 +244,11 @@ fn applied_count(result: &RunResult) -> Option<u32> {
 }
 
 /// The report of a run.
-const fn report(ending: &Ending) -> Option<&RunResult> {
+pub const fn report(ending: &Ending) -> Option<&RunResult> {
     match ending {
         Ending::Said(result) | Ending::Late(Some(result)) => Some(&**result),
         Ending::Late(None) | Ending::Silent(_) => None,
     }
-}
-
-fn outcome(
-    before: &DatabaseMigrationStatus,
-    run: &Run,
-    ending: &Ending,
-) -> (Outcome, Option<(Reason, String)>) {
-    let result = match ending {
-        Ending::Late(said) => {
-            let current = before.current_run.as_ref().filter(|current| current.job == run.job);
-            if let (None, Some(waiting)) = (said, current.and_then(|current| current.waiting.as_ref())) {
-                let message = format!("the run did not start in the time that it has: {waiting}");
-                return (Outcome::Lost, Some((Reason::PodNotStarted, message)));
-            }
-            let message =
-                "the run took longer than runner.deadline and was ended; what it had open is rolled back";
-            return (Outcome::Failed, Some((Reason::DeadlineExceeded, message.to_owned())));
-        }
-        Ending::Silent(why) => return (Outcome::Lost, Some((Reason::RunLost, why.clone()))),
-        Ending::Said(result) => result,
-    };
-    match result.outcome {
-        result::Outcome::Read
-        | result::Outcome::Planned
-        | result::Outcome::Rehearsed
-        | result::Outcome::Succeeded
-        | result::Outcome::Reverted => (Outcome::Done, None),
-        result::Outcome::Failed => failed(result),
-        result::Outcome::Blocked => (Outcome::Blocked, Some(blocked(result))),
-        result::Outcome::InDoubt => (Outcome::InDoubt, Some((Reason::InDoubt, in_doubt(result)))),
-    }
-}
-
-fn failed(result: &RunResult) -> (Outcome, Option<(Reason, String)>) {
-    let Some(error) = &result.last_error else {
-        return (Outcome::Failed, Some((Reason::ScriptFailed, "the run failed".to_owned())));
-    };
-    let at = match (&error.id, error.statement) {
-        (Some(id), Some(statement)) => format!("script {id}, statement {statement}: "),
-        (Some(id), None) => format!("script {id}: "),
-        (None, _) => String::new(),
-    };
-    let state = error.sql_state.as_ref().map(|state| format!("{state}: ")).unwrap_or_default();
-    let message = format!("{at}{state}{}", error.message);
-    let outcome = if error.class.is_retryable() { Outcome::Retryable } else { Outcome::Failed };
-    // Without a server nothing was begun, so that no script has failed.
-    let is_reached = reaches(error.class) && result.server.is_some();
-    let reason = if is_reached { Reason::ScriptFailed } else { Reason::NotReached };
-    (outcome, Some((reason, message)))
-}
-
-/// Whether an error of that class is from a server that let us in.
-pub const fn reaches(class: result::Class) -> bool {
-    !matches!(class, result::Class::Connection | result::Class::Authentication | result::Class::Tls)
-}
-
-fn blocked(result: &RunResult) -> (Reason, String) {
-    let Some(blocked) = &result.blocked else {
-        return (Reason::HistoryDiverged, "the history contradicts the scripts".to_owned());
-    };
-    let reason = match blocked.reason {
-        BlockedReason::ChecksumMismatch => Reason::ChecksumMismatch,
-        BlockedReason::SourceChanged => Reason::SourceChanged,
-        BlockedReason::PlanChanged => Reason::PlanChanged,
-        BlockedReason::HistoryDiverged => Reason::HistoryDiverged,
-        BlockedReason::OutOfOrder => Reason::OutOfOrder,
-        BlockedReason::NoDownScript => Reason::NoDownScript,
-        BlockedReason::NotRehearsable => Reason::NotRehearsable,
-        BlockedReason::NotRunnable => Reason::NotRunnable,
-    };
-    // The message names the script and both checksums.
-    (reason, blocked.message.clone())
-}
-
-fn in_doubt(result: &RunResult) -> String {
-    let Some(doubt) = &result.in_doubt else {
-        return "it is not known how far a script came".to_owned();
-    };
-    let id = &doubt.id;
-    format!(
-        "script {id}: it is not known whether statement {} was carried out; find out in the database, then annotate the \
-         object with gatehouse.dev/resolve={id}=applied or gatehouse.dev/resolve={id}=retry",
-        doubt.statement
-    )
 }
 
 /// What the run says of the database.
@@ -272,14 +261,16 @@ fn take(
     let purpose = run.purpose;
     let follows_unseen = observed.unseen_snapshots(status).any(|name| *name != run.job);
     // What an earlier run may have applied, this one finds applied.
-    let follows_silence = before_is_unknown(status) || follows_unseen;
+    let before_was_unknown = before_is_unknown(status);
+    let follows_silence = before_was_unknown || follows_unseen;
     status.last_run = Some(finished.clone());
     status.last_error = None;
     let Some(result) = report(ending) else { return };
     // A run that finds a doubt, or is blocked, has made no plan; one that leaves a doubt has.
-    let has_begun = result.server.is_some() && result.plan.is_some();
-    let has_applied = result.applied_now > 0 || has_begun && (result.in_doubt.is_some() || follows_silence);
-    if purpose == Purpose::Apply && has_applied {
+    let has_applied =
+        result.applied_now > 0 || has_planned(result) && (result.in_doubt.is_some() || follows_silence);
+    let finds_applied = purpose == Purpose::Verify && has_planned(result) && before_was_unknown;
+    if purpose == Purpose::Apply && has_applied || finds_applied {
         status.applied_snapshot = Some(finished.job.clone());
     }
     if let Some(server) = &result.server {
@@ -288,8 +279,11 @@ fn take(
     if let Some(count) = applied_count(result) {
         status.applied_count = i32::try_from(count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
-        // A run that only reads leaves a doubt as it is, whatever its assignment says of it.
-        let is_sure = finished.outcome == Outcome::Done && run.resolved.is_none();
+        // A run that only reads leaves a doubt as it is, whatever its assignment says of it. It takes no lock: the pod of a
+        // lost run may still be at work.
+        let is_sure = has_succeeded(result.outcome)
+            && run.resolved.is_none()
+            && (changes(purpose) || !before_was_unknown);
         status.applied_snapshot.take_if(|_| is_sure && count == 0);
     }
     // Without the history it is not known what is pending.

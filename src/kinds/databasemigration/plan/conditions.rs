@@ -2,14 +2,16 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::absorb::{newest, reaches};
+use super::absorb::{has_planned, newest, report};
 use super::decide::is_approved;
+use super::ending::{lacks, reaches};
 use super::{Situation, Verdict};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::FieldError;
 use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
-use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
+use crate::kinds::databasemigration::observation::{Observed, Purpose, Run, RunState};
+use crate::kinds::databasemigration::result::{self, RunResult};
 use crate::kinds::databasemigration::spec::Spec;
 
 /// The conditions. About the database only what a run has reported now, or that none has yet.
@@ -29,7 +31,7 @@ pub fn statements(
     let unsaid = |about: ConditionType| condition::find(known, about.as_str()).is_none();
     let unknown = |about: ConditionType| about.is(State::Unknown, Reason::NotRead, "no run has ended yet");
     for (about, told) in [
-        (ConditionType::HistoryConsistent, ended.and_then(history)),
+        (ConditionType::HistoryConsistent, ended.and_then(|run| history(observed, run))),
         (ConditionType::DatabaseReachable, ended.and_then(|run| reachable(observed, run))),
     ] {
         all.extend(told.or_else(|| unsaid(about).then(|| unknown(about))));
@@ -94,7 +96,7 @@ fn under_way(spec: &Spec, run: &Run) -> [Statement; 3] {
     let (reason, what) = doing(run.purpose);
     let waits_for_it = spec.is_deleting() && run.purpose != Purpose::Revert;
     let (reason, waiting) = match &run.state {
-        RunState::Active(Some(why)) => (Reason::PodNotStarted, format!("; it has not started: {why}")),
+        RunState::Active(Some(why)) => (Reason::PodNotStarted, format!("; it does not run: {why}")),
         _ if waits_for_it => (Reason::DeletionWaits, String::new()),
         _ => (reason, String::new()),
     };
@@ -150,27 +152,44 @@ fn approved(
     about.is(false, Reason::AwaitingApproval, message)
 }
 
-/// What a run that has ended says of the history; none where it says nothing.
-fn history(run: &FinishedRun) -> Option<Statement> {
+/// What a run that has ended found in the history; none when it found nothing.
+fn history(observed: &Observed, run: &FinishedRun) -> Option<Statement> {
     let about = ConditionType::HistoryConsistent;
     let message = run.message.clone().unwrap_or_default();
     let reason = run.reason.as_deref().and_then(Reason::named);
     match (run.outcome, reason) {
-        (Outcome::Done, _) => Some(about.is(true, Reason::Consistent, "the history agrees with the scripts")),
-        (Outcome::InDoubt, _) => Some(about.is(false, Reason::InDoubt, message)),
+        (Outcome::InDoubt, _) => return Some(about.is(false, Reason::InDoubt, message)),
         (
             Outcome::Blocked,
             Some(reason @ (Reason::ChecksumMismatch | Reason::HistoryDiverged | Reason::OutOfOrder)),
-        ) => Some(about.is(false, reason, message)),
-        _ => None,
+        ) => return Some(about.is(false, reason, message)),
+        _ => {}
+    }
+    let result = reported(observed, run)?;
+    if !has_planned(result) && result.outcome != result::Outcome::Reverted {
+        return None;
+    }
+    if let Some(missing) = run.missing {
+        return Some(about.is(false, Reason::HistoryDiverged, lacks(missing)));
+    }
+    // A run that changes nothing goes by what a person has said of a doubt, and leaves that.
+    let is_settled = run.doubt.is_none();
+    is_settled.then(|| about.is(true, Reason::Consistent, "the history agrees with the scripts"))
+}
+
+/// The report of a run that has ended.
+fn reported<'a>(observed: &'a Observed, run: &FinishedRun) -> Option<&'a RunResult> {
+    let newest = newest(observed).filter(|newest| newest.job == run.job)?;
+    match &newest.state {
+        RunState::Ended(ending) => report(ending),
+        RunState::Active(_) => None,
     }
 }
 
 /// What a run that has ended says of the database; none where it says nothing.
 fn reachable(observed: &Observed, run: &FinishedRun) -> Option<Statement> {
     let about = ConditionType::DatabaseReachable;
-    let newest = newest(observed).filter(|newest| newest.job == run.job)?;
-    let RunState::Ended(Ending::Said(result)) = &newest.state else { return None };
+    let result = reported(observed, run)?;
     match &result.last_error {
         Some(error) if !reaches(error.class) => {
             Some(about.is(false, Reason::NotReached, run.message.clone().unwrap_or_default()))

@@ -1,12 +1,12 @@
 //! Decides what to do next. Pure.
 
+mod following;
 mod leaving;
 
-use std::time::Duration;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::absorb::newest;
+use super::ending::{is_unknown, lacks};
 use super::{Situation, Start, Verdict, Verification, may_have_applied};
 use crate::controllers::manifest::Manifest;
 use crate::kinds::databasemigration::api::status::Reason;
@@ -15,13 +15,10 @@ use crate::kinds::databasemigration::api::v1::{
 };
 use crate::kinds::databasemigration::observation::{Observed, Peer, Purpose, Run, RunState};
 use crate::kinds::databasemigration::resources::assignment::{
-    self, Texts, hash_of_plan, is_same_work, key, pin_that_differs, resolution,
+    self, Texts, asks_again, covers, hash_of_plan, is_same_work, key, pin_that_differs,
 };
 use crate::kinds::databasemigration::resources::{Planned, snapshot};
 use crate::kinds::databasemigration::spec::Spec;
-
-/// The longest time between two attempts, where the spec does not ask for a longer one.
-const LONGEST_BACKOFF: Duration = Duration::from_mins(30);
 
 /// How long after a run what was applied is looked for again.
 const VERIFIED_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -32,7 +29,10 @@ const UNVERIFIED_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// How things are; `status` has taken in what the newest run has ended with.
 pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationStatus) -> Situation {
     let view = View { spec, observed, status };
-    if let Some(run) = newest(observed)
+    let told = status.last_run.as_ref().map(|last| last.number).unwrap_or_default();
+    // A look is over when its report was read, also when its pod is gone before its Job has ended.
+    let is_over = |run: &&Run| run.purpose == Purpose::Verify && run.number <= told;
+    if let Some(run) = newest(observed).filter(|run| !is_over(run))
         && let RunState::Active(_) = run.state
     {
         // A run that only reads may go with the object.
@@ -119,8 +119,12 @@ impl View<'_> {
             Ok(wanted) => wanted,
             Err(situation) => return *situation,
         };
+        if let Some(count) = self.missing(&wanted) {
+            let verdict = Verdict::new(Phase::Blocked, Reason::HistoryDiverged, lacks(count));
+            return Situation::Stalled(verdict);
+        }
         match self.last(&wanted) {
-            Some(last) if is_verification(last) => self.verified(last, wanted, texts),
+            Some(last) if is_verification(last) && !is_unknown(last) => self.verified(last, wanted, texts),
             Some(last) if last.outcome == Outcome::Done => self.until_verified(last, wanted, texts),
             Some(last) => self.after(last, wanted, texts),
             None => self.begin(wanted, texts, 1, None),
@@ -129,31 +133,35 @@ impl View<'_> {
 
     /// The situation while this run checks whether what is wanted now is still applied; none where it does not.
     fn verifying(&self, run: &Run) -> Option<Situation> {
-        if run.purpose != Purpose::Verify || self.spec.is_deleting() || !self.spec.faults.is_empty() {
+        let is_after_lost_run = self.status.last_run.as_ref().is_some_and(is_unknown);
+        let is_alone = self.spec.is_deleting() || !self.spec.faults.is_empty();
+        if run.purpose != Purpose::Verify || is_alone || is_after_lost_run {
             return None;
         }
         let wanted = self.wanted(&self.chosen().ok()?).ok()?;
         let verification = || Verification::Runs(Box::new(run.clone()));
-        (wanted.key == run.key).then(|| Situation::Verifies(self.done(&wanted), verification()))
+        covers(&run.key, &wanted.key).then(|| Situation::Verifies(self.done(&wanted), verification()))
     }
 
     /// What follows a run that looked whether what was applied still is.
     fn verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
         match last.outcome {
-            Outcome::Done => match self.status.pending_count.unwrap_or_default() {
-                0 => self.until_verified(last, wanted, texts),
-                count => {
-                    let message = format!(
-                        "{count} scripts that were applied are not in the history any more, as where an older database \
-                         was restored: set the annotation gatehouse.dev/retry to another value to apply them"
-                    );
-                    Situation::Stalled(Verdict::new(Phase::Blocked, Reason::HistoryDiverged, message))
-                }
-            },
-            // What was applied is not undone by a server that does not answer now.
+            Outcome::Done if last.reason.is_none() => self.until_verified(last, wanted, texts),
+            // A server that does not answer now reverts nothing that was applied.
             Outcome::Retryable | Outcome::Lost | Outcome::Failed => self.until_verified(last, wanted, texts),
-            Outcome::Blocked | Outcome::InDoubt => self.after(last, wanted, texts),
+            // `Done` with a reason: scripts that a lost run was to apply are still pending.
+            Outcome::Done | Outcome::Blocked | Outcome::InDoubt => self.after(last, wanted, texts),
         }
+    }
+
+    /// How many applied scripts the history lacks. The annotation gatehouse.dev/retry applies them again; an edit does not.
+    fn missing(&self, wanted: &Wanted) -> Option<i32> {
+        let last = self.status.last_run.as_ref()?;
+        // As an earlier release wrote it.
+        let is_of_old = is_verification(last) && last.outcome == Outcome::Done && last.reason.is_none();
+        let pending = self.status.pending_count.filter(|count| is_of_old && *count > 0);
+        let is_held = wanted.purpose == Purpose::Apply && !asks_again(&last.key, &wanted.key);
+        last.missing.or(pending).filter(|_| is_held)
     }
 
     /// All is done; where the last check is some time ago, it is checked again.
@@ -211,7 +219,10 @@ impl View<'_> {
         };
         let Some(approved) = &self.spec.approval else { return Ok(of(purpose, None)) };
         let planning = of(Purpose::Plan, None);
-        let made = self.status.plan.as_ref().filter(|plan| plan.key.as_ref() == Some(&planning.key));
+        let made = self.status.plan.as_ref().filter(|plan| {
+            let key = plan.key.as_ref();
+            key.is_some_and(|key| covers(key, &planning.key))
+        });
         let hash = hash_of_plan(self.spec, texts).or_else(|| made.map(|plan| plan.hash.clone()));
         match hash {
             Some(hash) if &hash == approved => Ok(of(purpose, Some(hash))),
@@ -228,7 +239,7 @@ impl View<'_> {
 
     /// The run before, where it was to do the same.
     fn last(&self, wanted: &Wanted) -> Option<&FinishedRun> {
-        self.status.last_run.as_ref().filter(|last| last.key == wanted.key)
+        self.status.last_run.as_ref().filter(|last| covers(&last.key, &wanted.key))
     }
 
     fn done(&self, wanted: &Wanted) -> Verdict {
@@ -249,66 +260,6 @@ impl View<'_> {
         }
     }
 
-    /// What follows a run that was to do the same and did not.
-    fn after(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
-        let message = last.message.clone().unwrap_or_default();
-        let reason = last.reason.as_deref().and_then(Reason::named).unwrap_or(Reason::ScriptFailed);
-        let reverting = wanted.purpose == Purpose::Revert;
-        match last.outcome {
-            Outcome::Retryable | Outcome::Lost => self.again(last, wanted, texts, &message),
-            Outcome::InDoubt => {
-                if let Some(resolve) = self.unused_resolution(last) {
-                    return self.begin(wanted, texts, 1, Some(resolve));
-                }
-                let message = message + &self.misread(last);
-                Situation::Stalled(Verdict::new(Phase::InDoubt, reason, message))
-            }
-            _ if reverting => Situation::Stalled(Verdict::new(Phase::Failed, Reason::RevertFailed, message)),
-            Outcome::Blocked => Situation::Stalled(Verdict::new(Phase::Blocked, reason, message)),
-            Outcome::Done | Outcome::Failed => {
-                Situation::Stalled(Verdict::new(Phase::Failed, reason, message))
-            }
-        }
-    }
-
-    /// Another attempt, now or later, or none.
-    fn again(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>, message: &str) -> Situation {
-        if last.attempt > self.spec.retries {
-            let message = format!("{} runs failed, the last one so: {message}", last.attempt);
-            return Situation::Stalled(Verdict::new(Phase::Failed, Reason::RetriesExhausted, message));
-        }
-        let doubled = 2_u32.checked_pow(u32::try_from(last.attempt - 1).unwrap_or(0)).unwrap_or(u32::MAX);
-        let longest = self.spec.backoff.max(LONGEST_BACKOFF);
-        let pause = self.spec.backoff.checked_mul(doubled).map_or(longest, |pause| pause.min(longest));
-        let at =
-            SignedDuration::try_from(pause).ok().and_then(|pause| last.finished_at.0.checked_add(pause).ok());
-        match at.filter(|at| *at > self.observed.now) {
-            Some(at) => backing_off(last, at, message),
-            None => self.begin(wanted, texts, last.attempt.saturating_add(1), None),
-        }
-    }
-
-    /// A resolution that no run has gone by yet.
-    fn unused_resolution(&self, last: &FinishedRun) -> Option<String> {
-        let resolve = self.spec.resolve.clone()?;
-        let named = resolution(&resolve)?;
-        let is_known = self.spec.scripts.iter().any(|script| script.id == named.id);
-        (is_known && last.resolved.as_ref() != Some(&resolve)).then_some(resolve)
-    }
-
-    /// Why the annotation settles nothing, where there is one.
-    fn misread(&self, last: &FinishedRun) -> String {
-        let about = "; the annotation gatehouse.dev/resolve";
-        let Some(resolve) = &self.spec.resolve else { return String::new() };
-        match resolution(resolve) {
-            None => format!("{about} is not understood: it must be ID=applied or ID=retry"),
-            Some(_) if last.resolved.as_ref() == Some(resolve) => {
-                format!("{about} settled the doubt before this one: remove it, then set it again")
-            }
-            Some(named) => format!("{about} is about script {}", named.id),
-        }
-    }
-
     /// Starts a run, unless it is held up.
     fn begin(&self, wanted: Wanted, texts: Vec<Texts>, attempt: i32, resolve: Option<String>) -> Situation {
         if self.spec.is_suspended && !self.spec.is_deleting() {
@@ -318,12 +269,28 @@ impl View<'_> {
         if wanted.purpose != Purpose::Revert
             && let Some(message) = self.unmet()
         {
+            if let Some(ring) = self.ring() {
+                return Situation::Stalled(Verdict::new(Phase::Blocked, Reason::RequirementCycle, ring));
+            }
             return Situation::Waits(
                 Verdict::new(Phase::Pending, Reason::RequirementNotReady, message),
                 None,
             );
         }
         self.start(wanted, texts, attempt, resolve)
+    }
+
+    /// The ring of migrations that wait for each other, this one among them.
+    fn ring(&self) -> Option<String> {
+        let ring = &self.observed.ring;
+        let next = self.observed.required.get(ring.get(1)?)?;
+        next.is_waiting.then(|| {
+            format!(
+                "DatabaseMigrations require each other, so that none of them begins: {}; remove one of these from \
+                 spec.requires",
+                ring.join(" requires ")
+            )
+        })
     }
 
     /// What has to be applied first and is not.
@@ -389,10 +356,4 @@ impl View<'_> {
 /// Whether a run looked whether what was applied still is.
 fn is_verification(run: &FinishedRun) -> bool {
     run.purpose == Purpose::Verify.as_str()
-}
-
-/// Another attempt comes later.
-fn backing_off(last: &FinishedRun, at: Timestamp, message: &str) -> Situation {
-    let message = format!("attempt {} failed, the next one is at {at:.0}: {message}", last.attempt);
-    Situation::Waits(Verdict::new(Phase::Pending, Reason::BackingOff, message), Some(at))
 }

@@ -14,6 +14,7 @@ pub fn of(
     ended: Option<&FinishedRun>,
     after: &[Condition],
 ) -> impl Iterator<Item = Note> {
+    let is_said = ended.is_some_and(|run| run.outcome != Outcome::Done || run.reason.is_none());
     let ended = ended.map(|run| of_end(run, status));
     let known = |status: &DatabaseMigrationStatus| status.current_run.as_ref().map(|run| run.number);
     let is_new = known(status).is_some() && known(before) != known(status);
@@ -24,8 +25,8 @@ pub fn of(
         text: format!("Job {} is to {}, attempt {}", run.job, verb(&run.purpose), run.attempt),
     });
     let conditions = before.conditions.clone().unwrap_or_default();
-    // The end of a run has an event of its own.
-    let told: Vec<_> = if ended.is_some() { Vec::new() } else { warnings(&conditions, after).collect() };
+    // The end of a run has an event of its own, which says why it failed.
+    let told: Vec<_> = if is_said { Vec::new() } else { warnings(&conditions, after).collect() };
     ended.into_iter().chain(started).chain(told)
 }
 

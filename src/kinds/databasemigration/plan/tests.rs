@@ -16,6 +16,8 @@ use crate::kinds::databasemigration::result::{self, Class, RunResult};
 mod approval;
 mod deletion;
 mod doubt;
+mod history;
+mod lost;
 mod pods;
 mod runs;
 mod series;

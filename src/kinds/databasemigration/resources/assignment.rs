@@ -7,8 +7,8 @@ use crate::controllers::manifest::hash;
 use crate::kinds::databasemigration::api::v1;
 use crate::kinds::databasemigration::api::v1::{KeyReference, Source, TlsMode};
 use crate::kinds::databasemigration::assignment::{
-    self, Assignment, Database, Engine, History, Mode, Object, OnFailure, OutOfOrder, Resolution, Resolve,
-    Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
+    self, Assignment, Database, Engine, ExistingTables, History, Mode, Object, OnFailure, OutOfOrder,
+    Resolution, Resolve, Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
 };
 use crate::kinds::databasemigration::observation::{Observed, Purpose};
 use crate::kinds::databasemigration::spec::{Spec, texts as sources};
@@ -21,6 +21,9 @@ pub const ASSIGNMENT: &str = "assignment.json";
 
 /// Bytes of a key.
 pub const KEY_LENGTH: usize = 16;
+
+/// The most bytes of what makes a resolution another value.
+const LONGEST_MARK: usize = 64;
 
 /// The text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,6 +207,20 @@ pub fn is_same_work(one: &str, other: &str) -> bool {
     work(one) == work(other)
 }
 
+/// Whether a person asks by the key `wanted` for a run that the key `before` did not ask for. An annotation that was
+/// removed asks for nothing.
+#[must_use]
+pub fn asks_again(before: &str, wanted: &str) -> bool {
+    let asked = |key: &str| key.split_once('.').map(|(_, asked)| asked.to_owned());
+    asked(wanted).is_some_and(|wanted| asked(before) != Some(wanted))
+}
+
+/// Whether a run with the key `before` was to do all that the key `wanted` asks for.
+#[must_use]
+pub fn covers(before: &str, wanted: &str) -> bool {
+    is_same_work(before, wanted) && !asks_again(before, wanted)
+}
+
 /// The assignment of a run.
 #[must_use]
 pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
@@ -248,6 +265,11 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
             .map(|(at, (script, texts))| told(at, script, texts))
             .collect(),
         baseline: spec.baseline.clone(),
+        // What is absent stays so: another assignment asks for another run.
+        existing_tables: spec.existing_tables.map(|tables| match tables {
+            v1::ExistingTables::Refuse => ExistingTables::Refuse,
+            v1::ExistingTables::Ignore => ExistingTables::Ignore,
+        }),
         out_of_order: match spec.out_of_order {
             v1::OutOfOrder::Reject => OutOfOrder::Reject,
             v1::OutOfOrder::Allow => OutOfOrder::Allow,
@@ -263,10 +285,14 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
     }
 }
 
-/// The resolution that an annotation says: `ID=applied` or `ID=retry`.
+/// The resolution that an annotation says: `ID=applied` or `ID=retry`, and behind an `@` what makes it another value.
 #[must_use]
 pub fn resolution(annotation: &str) -> Option<Resolve> {
-    let (id, word) = annotation.rsplit_once('=')?;
+    let (id, word) = annotation.split_once('=')?;
+    let (word, mark) = word.split_once('@').unwrap_or((word, ""));
+    if mark.len() > LONGEST_MARK {
+        return None;
+    }
     let resolution = match word {
         "applied" => Resolution::Applied,
         "retry" => Resolution::Retry,

@@ -7,14 +7,14 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection as _, MySqlConnection, PgConnection, SqliteConnection};
+use sqlx::{ConnectOptions, Connection as _, PgConnection, SqliteConnection};
 
 use super::super::assignment::{Database, Engine, TlsMode};
 use super::super::result::Class;
 use super::failure::{Failure, Secrets};
+use super::mysql::{self, Trust};
 
 /// How long a server may take to let a client in.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -56,7 +56,7 @@ pub(super) enum Wire {
     /// To PostgreSQL.
     Postgres(PgConnection),
     /// To MySQL or MariaDB.
-    MySql(MySqlConnection),
+    MySql(mysql::Session),
     /// To a file.
     Sqlite(SqliteConnection),
 }
@@ -74,6 +74,11 @@ impl Access {
         Self { only_reads: true, ..self.clone() }
     }
 
+    /// Whether it is a file of SQLite that is not there.
+    pub(super) fn is_missing(&self) -> bool {
+        self.database.engine == Engine::SQLite && !Path::new(&self.database.name).exists()
+    }
+
     /// Connects.
     pub(super) async fn connect(&self) -> Result<Wire, Failure> {
         if matches!(self.database.tls, TlsMode::VerifyCA | TlsMode::VerifyFull)
@@ -85,10 +90,9 @@ impl Access {
             return Err(Failure::new(Class::Tls, message));
         }
         let connected = tokio::time::timeout(PATIENCE, self.dialled()).await;
-        let connected = connected.map_or_else(
-            |_| Err(Failure::new(Class::Connection, format!("no answer within {} s", PATIENCE.as_secs()))),
-            |connected| connected.map_err(|error| self.secrets().failure(&error)),
-        );
+        let connected = connected.unwrap_or_else(|_| {
+            Err(Failure::new(Class::Connection, format!("no answer within {} s", PATIENCE.as_secs())))
+        });
         connected.map_err(|failure| Failure {
             message: format!("failed to connect to {}: {}", self.place(), failure.message),
             is_unanswered: false,
@@ -109,14 +113,20 @@ impl Access {
         self.database.host.as_deref().unwrap_or_default().trim_matches(['[', ']'])
     }
 
-    async fn dialled(&self) -> sqlx::Result<Wire> {
-        Ok(match self.database.engine {
-            Engine::PostgreSQL => Wire::Postgres(PgConnection::connect_with(&self.postgres()).await?),
-            Engine::MySQL | Engine::MariaDB => {
-                Wire::MySql(MySqlConnection::connect_with(&self.mysql()).await?)
+    async fn dialled(&self) -> Result<Wire, Failure> {
+        let failure = |error: sqlx::Error| self.secrets().failure(&error);
+        match self.database.engine {
+            Engine::PostgreSQL => {
+                PgConnection::connect_with(&self.postgres()).await.map(Wire::Postgres).map_err(failure)
             }
-            Engine::SQLite => Wire::Sqlite(SqliteConnection::connect_with(&self.sqlite()).await?),
-        })
+            Engine::MySQL | Engine::MariaDB => {
+                let session = mysql::Session::open(&self.mysql()).await.map(Wire::MySql);
+                session.map_err(|error| self.secrets().not_let_in(&error))
+            }
+            Engine::SQLite => {
+                SqliteConnection::connect_with(&self.sqlite()).await.map(Wire::Sqlite).map_err(failure)
+            }
+        }
     }
 
     fn postgres(&self) -> PgConnectOptions {
@@ -148,44 +158,30 @@ impl Access {
         options.disable_statement_logging()
     }
 
-    fn mysql(&self) -> MySqlConnectOptions {
+    fn mysql(&self) -> mysql::Options {
         let database = &self.database;
-        let host = self.host();
-        // Scripts find the session as the server gives it to any client.
-        let mut options = MySqlConnectOptions::new()
-            .host(host)
-            .port(database.port.unwrap_or(3306))
-            .username(&self.user)
-            .database(&database.name)
-            .statement_cache_capacity(0)
-            .pipes_as_concat(false)
-            .no_engine_substitution(false)
-            .timezone(None)
-            .ssl_mode(match database.tls {
-                TlsMode::Disable => MySqlSslMode::Disabled,
-                TlsMode::Require => MySqlSslMode::Required,
-                TlsMode::VerifyCA => MySqlSslMode::VerifyCa,
-                TlsMode::VerifyFull => MySqlSslMode::VerifyIdentity,
-            });
-        if !self.password.is_empty() {
-            options = options.password(&self.password);
+        mysql::Options {
+            host: self.host().to_owned(),
+            port: database.port.unwrap_or(3306),
+            user: self.user.clone(),
+            password: self.password.clone(),
+            database: database.name.clone(),
+            application: self.application.clone(),
+            trust: match database.tls {
+                TlsMode::Disable => Trust::Plain,
+                TlsMode::Require => Trust::Any,
+                TlsMode::VerifyCA => Trust::Authority,
+                TlsMode::VerifyFull => Trust::Host,
+            },
+            authority: self.certificates.authority.clone(),
+            identity: self.certificates.client.clone(),
         }
-        if host.starts_with('/') {
-            options = options.socket(host);
-        }
-        if let Some(authority) = &self.certificates.authority {
-            options = options.ssl_ca_from_pem(authority.clone());
-        }
-        if let Some((certificate, key)) = &self.certificates.client {
-            options = options.ssl_client_cert_from_pem(certificate).ssl_client_key_from_pem(key);
-        }
-        options.disable_statement_logging()
     }
 
     fn sqlite(&self) -> SqliteConnectOptions {
         // Foreign keys are as SQLite has them by default: not enforced, unless a script says so.
         let options = SqliteConnectOptions::new();
-        let options = if self.only_reads && !Path::new(&self.database.name).exists() {
+        let options = if self.only_reads && self.is_missing() {
             options.in_memory(true)
         } else {
             options.filename(&self.database.name).create_if_missing(!self.only_reads)

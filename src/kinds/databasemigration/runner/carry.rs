@@ -7,6 +7,9 @@
 //! with the reset of the session, so that a reset that fails is a failure before a text and never one of the text that is
 //! done.
 
+mod limits;
+pub(super) mod mysql;
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::assignment::{Engine, Script, ScriptKind};
 use super::super::result::{Class, InDoubt};
 use super::End;
-use super::connection::{Connection, Ran, Watch};
+use super::connection::Connection;
 use super::decision::DOWN;
 use super::failure::{Failure, lined};
 use super::history::{Entry, Log, State};
@@ -23,16 +26,12 @@ use super::lock::Patience;
 use super::progress::{Progress, Step};
 use super::scripts::{Loaded, Text, Way};
 use crate::runtime::{clock, fail_point};
+pub(super) use limits::{closing, left_as_found, limit_text};
 
 /// What a script waits before it is tried again for the first time; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// What MySQL takes for no limit: a year.
-const NO_LIMIT_SECONDS: u128 = 31_536_000;
-/// What SQLite takes for no limit: 24 days.
-const NO_LIMIT_MILLISECONDS: u128 = 2_147_483_647;
-
 /// What carries texts out.
 pub(super) struct Carrier<'a> {
     pub(super) connection: &'a mut Connection,
@@ -51,6 +50,8 @@ pub(super) struct Task<'a> {
     pub(super) is_down: bool,
     /// The statement to begin with, from 1 on.
     pub(super) from: u32,
+    /// It runs statement by statement, whatever its text could do.
+    pub(super) is_apart: bool,
     pub(super) position: i64,
 }
 
@@ -65,20 +66,27 @@ impl<'a> Task<'a> {
 
     /// What was begun statement by statement goes on so, also where what is left of it could run in a transaction.
     const fn way(&self) -> Way {
-        if self.from > 1 { Way::Statements } else { self.text.way }
+        if self.from > 1 || self.is_apart { Way::Statements } else { self.text.way }
     }
 
-    /// Whether a statement that failed may have done some of what it does, which is not to be done twice.
+    /// Whether a statement of PostgreSQL that failed may have done some of what it does, which is not to be done twice.
     fn may_be_half_done(&self, statement: u32) -> bool {
-        let index = usize::try_from(statement).unwrap_or_default().wrapping_sub(1);
-        let statement = self.text.statements.as_ref().and_then(|statements| statements.get(index));
+        let statement = self.text.statement(statement);
         let runs_again = self.script().idempotent && !self.is_down;
         !runs_again && statement.is_some_and(|statement| statement.may_commit_within(&self.text.all))
     }
 
+    /// How long a statement may wait for one lock. What is done concurrently consists of waits for others; such a statement
+    /// of PostgreSQL is the only one of its script.
+    fn lock_limit(&self) -> Option<Duration> {
+        let limit = self.script().timeouts.lock();
+        let is_concurrent = || self.text.statement(1).is_some_and(|one| one.has("CONCURRENTLY"));
+        limit.filter(|_| self.way() != Way::Statements || !is_concurrent())
+    }
+
     fn entry(&self, state: State) -> Entry<'a> {
         let kind = match self.script().kind {
-            _ if self.is_down && state == State::Running => DOWN,
+            _ if self.is_down && state.is_begun() => DOWN,
             ScriptKind::Schema => "Schema",
             ScriptKind::Data => "Data",
             ScriptKind::Check => "Check",
@@ -116,11 +124,20 @@ impl Carrier<'_> {
         let begun = clock::instant();
         let patience = Patience::of(self.lock_wait, self.stop);
         let (mut task, mut pause) = (task, PAUSE);
+        let mut goes_on = false;
+        self.fits(task).map_err(|failure| failure.of(task.id()))?;
         loop {
-            self.begin_session(task).await?;
+            if !goes_on {
+                self.begin_session(task).await?;
+            }
+            if self.is_mysql() && !task.is_apart {
+                let is_apart = self.has_to_be_apart(task).await;
+                task.is_apart = is_apart.map_err(|failure| failure.of(task.id()))?;
+            }
             let tried = match task.way() {
-                Way::Transaction => self.in_transaction(task, begun).await.map_err(End::from),
+                Way::Transaction => self.in_transaction(task, begun).await,
                 Way::Check => self.check(task, begun).await.map_err(End::from),
+                Way::Statements if self.is_mysql() => self.one_by_one(&mut task, begun, goes_on).await,
                 Way::Statements => self.by_statements(&mut task, begun).await,
             };
             let failure = match tried {
@@ -131,9 +148,13 @@ impl Carrier<'_> {
                 Err(End::Failed(failure)) => failure.of(task.id()),
                 Err(end) => return Err(end),
             };
-            self.reset_where_possible().await;
             let may_pass =
                 matches!(failure.class, Class::LockTimeout | Class::Deadlock | Class::Serialization);
+            // The statement that is tried again needs the session that it had.
+            goes_on = may_pass && self.is_mysql() && task.way() == Way::Statements;
+            if !goes_on {
+                self.reset_where_possible().await;
+            }
             if !may_pass || patience.pause(pause, failure.clone()).await.is_err() {
                 self.note(task, &failure).await;
                 return Err(failure.into());
@@ -172,7 +193,7 @@ impl Carrier<'_> {
         }
     }
 
-    async fn in_transaction(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
+    async fn in_transaction(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
         self.limit_locks(task).await?;
         let lock = limit_text(task.script().timeouts.lock());
         self.log.begin(self.connection, Some(&lock)).await?;
@@ -180,7 +201,10 @@ impl Carrier<'_> {
         fail_point::reached("migrate.commit.before");
         let ended = self.log.end(self.connection, done).await;
         fail_point::reached("migrate.commit.after");
-        ended
+        match ended {
+            Err(failure) if self.connection.keeps_rows => Err(self.partly_done(task, failure).await),
+            ended => ended.map_err(End::from),
+        }
     }
 
     async fn within(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
@@ -188,11 +212,8 @@ impl Carrier<'_> {
         let transaction = self.transaction().await?;
         self.run_all(task).await?;
         if self.engine() == Engine::PostgreSQL {
-            self.connection.control("RESET SESSION AUTHORIZATION; RESET ROLE").await?;
-            if self.transaction().await? != transaction {
-                let message = "the script ended the transaction that it ran in";
-                return Err(Failure::new(Class::Configuration, message));
-            }
+            self.connection.control(&closing(task)).await?;
+            left_as_found(transaction.as_deref(), self.transaction().await?.as_deref())?;
         }
         let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
         self.log.write(self.connection, &entry).await
@@ -203,21 +224,24 @@ impl Carrier<'_> {
         if self.engine() == Engine::PostgreSQL {
             let limit = limit_text(task.script().timeouts.statement());
             self.connection.control(&format!("SET LOCAL statement_timeout = '{limit}'")).await?;
-            let ran = self.connection.run(&task.text.all, self.watch(task, None)).await;
-            let next = ran.statements + 1;
-            let answered = answered(ran, &task.text.all).map_err(|failure| failure.at(next));
-            // The transaction of a check takes no writes, whatever its server does.
-            return answered.map_err(|failure| match failure.class {
-                Class::ReadOnly if task.text.way == Way::Check => {
-                    Failure { class: Class::Permission, ..failure }
-                }
-                _ => failure,
-            });
         }
+        self.connection.seal(true);
+        let ran = self.run_each(task).await;
+        self.connection.seal(false);
+        ran.map_err(|failure| match failure.class {
+            // The transaction of a check takes no writes, whatever its server does.
+            Class::ReadOnly if task.text.way == Way::Check && self.engine() == Engine::PostgreSQL => {
+                Failure { class: Class::Permission, ..failure }
+            }
+            _ => failure,
+        })
+    }
+
+    async fn run_each(&mut self, task: Task<'_>) -> Result<u64, Failure> {
         let mut rows = 0;
         for number in 1..=count(task.text) {
             let ran = self.run_one(task, number).await;
-            rows += ran.map_err(|failure| failure.at(number))?;
+            rows += ran.map_err(|failure| needing_none(task, number, failure.at(number)))?;
         }
         Ok(rows)
     }
@@ -246,7 +270,6 @@ impl Carrier<'_> {
     async fn by_statements(&mut self, task: &mut Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
         let before = invalid_indexes(self.connection).await?;
         let last = count(task.text);
-        self.set_again(*task).await?;
         for number in task.from..=last {
             // Another try begins here.
             task.from = number;
@@ -286,18 +309,6 @@ impl Carrier<'_> {
         written.map_err(|failure| in_doubt(*task, last, failure))
     }
 
-    /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
-    async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
-        let statements = task.text.statements.as_deref().unwrap_or_default();
-        for (number, statement) in (1..task.from).zip(statements) {
-            if statement.sets_session() {
-                let ran = self.run_one(task, number).await;
-                ran.map_err(|failure| failure.of(task.id()).at(number))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Ends what statements left in their session, so that what the history says next is the truth.
     async fn leave_session(&mut self) -> Result<(), Failure> {
         if self.engine().rolls_back_schema() {
@@ -327,69 +338,33 @@ impl Carrier<'_> {
     }
 
     async fn run_one(&mut self, task: Task<'_>, number: u32) -> Result<u64, Failure> {
-        let statements = task.text.statements.as_deref().unwrap_or_default();
-        let index = usize::try_from(number).unwrap_or_default().wrapping_sub(1);
-        let Some(statement) = statements.get(index) else { return Ok(0) };
-        // So that the server counts the lines of the whole script.
-        let above = usize::try_from(statement.line).unwrap_or_default().saturating_sub(1);
-        let text = "\n".repeat(above) + &task.text.all[statement.start..statement.end];
-        let limit = task.script().timeouts.statement().filter(|_| self.engine() != Engine::PostgreSQL);
-        let ran = self.connection.run(&text, self.watch(task, limit)).await;
-        answered(ran, &text)
-    }
-
-    /// Sets the time that statements wait for locks, where it is the session's.
-    pub(super) async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
-        let limit = task.script().timeouts.lock();
-        let sql = match self.engine() {
-            Engine::PostgreSQL if task.way() != Way::Statements => return Ok(()),
-            Engine::PostgreSQL => {
-                // What is done concurrently consists of waits for others, which the lock timeout would end.
-                let statements = task.text.statements.as_deref().unwrap_or_default();
-                let is_concurrent = statements.iter().any(|one| one.has("CONCURRENTLY"));
-                format!("SET lock_timeout = '{}'", limit_text(limit.filter(|_| !is_concurrent)))
-            }
+        let Some(statement) = task.text.statement(number) else { return Ok(0) };
+        let text = &task.text.all[statement.start..statement.end];
+        let watch = self.watch(task);
+        match self.engine() {
             Engine::MySQL | Engine::MariaDB => {
-                let seconds = limit.map_or(NO_LIMIT_SECONDS, |limit| limit.as_millis().div_ceil(1000));
-                format!(
-                    "SET SESSION lock_wait_timeout = {seconds}, SESSION innodb_lock_wait_timeout = {seconds}"
-                )
+                let ran = self.connection.run(text, watch).await;
+                let failure = ran.failure.or_else(|| mysql::several_answers(statement, ran.statements));
+                failure.map_or(Ok(ran.rows), |failure| Err(mysql::placed(failure, statement)))
             }
-            Engine::SQLite => {
-                format!(
-                    "PRAGMA busy_timeout = {}",
-                    limit.map_or(NO_LIMIT_MILLISECONDS, |limit| limit.as_millis())
-                )
+            Engine::PostgreSQL | Engine::SQLite => {
+                let placed = |failure| lined(failure, text, statement.line);
+                if may_hide_an_end(text) {
+                    let is_one = self.connection.reads_one(text).await;
+                    is_one.map_err(placed)?;
+                }
+                let ran = self.connection.run(text, watch).await;
+                ran.failure.map_or(Ok(ran.rows), |failure| Err(placed(failure)))
             }
-        };
-        self.connection.control(&sql).await
-    }
-
-    async fn limit_statement(&mut self, task: Task<'_>) -> Result<(), Failure> {
-        if self.engine() != Engine::PostgreSQL {
-            return Ok(());
         }
-        let limit = limit_text(task.script().timeouts.statement());
-        self.connection.control(&format!("SET statement_timeout = '{limit}'")).await
-    }
-
-    /// The open transaction, where the engine reports it.
-    pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
-        if self.engine() != Engine::PostgreSQL {
-            return Ok(None);
-        }
-        self.connection.one("SELECT pg_catalog.txid_current()::text").await
-    }
-
-    fn watch<'w>(&self, task: Task<'w>, limit: Option<Duration>) -> Watch<'w>
-    where
-        Self: 'w,
-    {
-        Watch { stop: self.stop, limit, progress: self.progress, id: task.id() }
     }
 
     fn engine(&self) -> Engine {
         self.connection.engine()
+    }
+
+    fn is_mysql(&self) -> bool {
+        matches!(self.engine(), Engine::MySQL | Engine::MariaDB)
     }
 }
 
@@ -399,7 +374,7 @@ fn in_doubt(task: Task<'_>, statement: u32, failure: Failure) -> End {
     if task.script().idempotent && !task.is_down {
         return End::Failed(Failure { class: Class::Connection, ..failure });
     }
-    End::InDoubt(InDoubt { id: task.id().to_owned(), statement }, Some(failure))
+    End::InDoubt(InDoubt { id: task.id().to_owned(), statement, run: None }, Some(Box::new(failure)))
 }
 
 /// A check that returned rows failed.
@@ -410,11 +385,27 @@ pub(super) fn found_nothing(rows: u64) -> Result<(), Failure> {
     Err(Failure::new(Class::CheckFailed, format!("the check returned {rows} rows and must return none")))
 }
 
-fn answered(ran: Ran, text: &str) -> Result<u64, Failure> {
-    match ran.failure {
-        None => Ok(ran.rows),
-        Some(failure) => Err(lined(failure, text)),
+/// Whether a statement may have another one in it, in case the server reads it otherwise, and that one may end the
+/// transaction.
+fn may_hide_an_end(text: &str) -> bool {
+    let text = text.to_ascii_uppercase();
+    text.contains(';')
+        && ["COMMIT", "END", "ROLLBACK", "ABORT", "PREPARE"].iter().any(|word| text.contains(word))
+}
+
+/// The failure of a statement that the server refuses in a transaction, with what to do.
+fn needing_none(task: Task<'_>, number: u32, failure: Failure) -> Failure {
+    let sets = task.text.statement(number).is_some_and(|statement| statement.begins(&["SET"]));
+    match failure.sql_state.as_deref() {
+        Some("2D000") => {}
+        Some("25001") if !sets => {}
+        _ => return failure,
     }
+    let message = format!(
+        "{}: put the statement into a script of its own with transaction: None (--without-transaction ID)",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 fn leaving(failure: Failure, left: &[String]) -> Failure {
@@ -427,12 +418,7 @@ fn leaving(failure: Failure, left: &[String]) -> Failure {
 }
 
 fn count(text: &Text) -> u32 {
-    text.statements.as_ref().map_or(1, |statements| u32::try_from(statements.len()).unwrap_or(u32::MAX))
-}
-
-/// A limit as PostgreSQL reads it; 0 is none.
-pub(super) fn limit_text(limit: Option<Duration>) -> String {
-    format!("{}ms", limit.map_or(0, |limit| limit.as_millis().max(1)))
+    u32::try_from(text.statements.len()).unwrap_or(u32::MAX)
 }
 
 fn milliseconds(begun: tokio::time::Instant) -> u64 {

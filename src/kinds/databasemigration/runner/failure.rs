@@ -6,13 +6,14 @@
 //! like one, since a value in the wrong quotes is taken for a name. DETAIL, HINT and CONTEXT are never
 //! read.
 
-mod mysql;
+pub(super) mod mysql;
 mod named;
 mod postgres;
 mod sqlite;
 
+use std::num::NonZeroU32;
+
 use sqlx::Error;
-use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 use sqlx::sqlite::SqliteError;
 
@@ -26,6 +27,8 @@ pub struct Failure {
     pub class: Class,
     /// The SQLSTATE that the server answered.
     pub sql_state: Option<String>,
+    /// The number of the error, where the server is MySQL or MariaDB.
+    pub number: Option<u16>,
     /// What it is.
     pub message: String,
     /// The script.
@@ -34,6 +37,8 @@ pub struct Failure {
     pub statement: Option<u32>,
     /// Nothing says whether the server did what was asked.
     pub is_unanswered: bool,
+    /// The character of the statement that it is about, from 1 on.
+    pub position: Option<NonZeroU32>,
 }
 
 impl Failure {
@@ -42,10 +47,12 @@ impl Failure {
         Self {
             class,
             sql_state: None,
+            number: None,
             message: message.into(),
             id: None,
             statement: None,
             is_unanswered: false,
+            position: None,
         }
     }
 
@@ -120,8 +127,6 @@ impl Secrets {
             Error::Database(error) => {
                 if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
                     postgres::failure(error)
-                } else if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-                    mysql::failure(error)
                 } else if let Some(error) = error.try_downcast_ref::<SqliteError>() {
                     sqlite::failure(error)
                 } else {
@@ -136,12 +141,6 @@ impl Secrets {
             Error::Tls(error) => {
                 Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
             }
-            // Without encryption, MySQL wants a password in a way that is not compiled in.
-            Error::Configuration(error) if error.to_string().contains("use TLS") => {
-                let message =
-                    "the server asks for the password on an encrypted connection: set tls to Require";
-                Failure::new(Class::Tls, message)
-            }
             Error::Configuration(error) => Failure::new(Class::Configuration, error.to_string()),
             Error::Protocol(_) | Error::WorkerCrashed => {
                 unanswered("the connection broke off: the answer was not understood".to_owned())
@@ -149,6 +148,18 @@ impl Secrets {
             _ => Failure::new(Class::Other, "the answer of the server was not understood"),
         };
         Failure { message: self.redact(&failure.message), ..failure }
+    }
+
+    /// What a session of MySQL or MariaDB answered.
+    pub(super) fn refused(&self, error: &super::mysql::Error) -> Failure {
+        let failure = mysql::failure(error);
+        Failure { message: self.redact(&failure.message), ..failure }
+    }
+
+    /// Why MySQL or MariaDB let no session begin.
+    pub(super) fn not_let_in(&self, error: &super::mysql::Error) -> Failure {
+        let failure = self.refused(error);
+        Failure { class: mysql::class_of_entry(error).unwrap_or(failure.class), ..failure }
     }
 }
 
@@ -160,14 +171,15 @@ fn unanswered(message: String) -> Failure {
     Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) }
 }
 
-/// A failure whose message names the line of the text that it is about.
+/// A failure of a statement whose message names the line of the script that it is about. `first` is the line on which the
+/// statement begins.
 #[must_use]
-pub fn lined(failure: Failure, text: &str) -> Failure {
-    let Some((message, position)) = failure.message.rsplit_once(postgres::POSITION) else { return failure };
-    let Ok(position) = position.parse::<usize>() else { return failure };
-    let before = text.chars().take(position.saturating_sub(1));
-    let line = u32::try_from(before.filter(|one| *one == '\n').count() + 1).ok();
-    Failure { message: with_line(message, line), ..failure.clone() }
+pub fn lined(mut failure: Failure, statement: &str, first: u32) -> Failure {
+    let place = failure.position.take().map_or(1, NonZeroU32::get);
+    let before = statement.chars().take(usize::try_from(place - 1).unwrap_or_default());
+    let further = u32::try_from(before.filter(|one| *one == '\n').count()).unwrap_or_default();
+    failure.message = with_line(&failure.message, Some(first.saturating_add(further)));
+    failure
 }
 
 /// A message with the place that it is about.
@@ -181,9 +193,9 @@ mod tests {
 
     #[test]
     fn a_character_becomes_its_line() {
-        let failure = Failure::new(Class::Syntax, "syntax error at character 6");
-        assert_eq!(lined(failure.clone(), "\u{fc}1;\n\nX").message, "syntax error in line 3");
-        assert_eq!(lined(Failure::new(Class::Other, "else"), "").message, "else");
+        let failure = Failure { position: NonZeroU32::new(6), ..Failure::new(Class::Syntax, "syntax error") };
+        assert_eq!(lined(failure, "\u{fc}1,\n\nX", 4).message, "syntax error in line 6");
+        assert_eq!(lined(Failure::new(Class::Other, "else"), "a\nb", 4).message, "else in line 4");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) use tables::Tables;
 pub enum State {
     /// It was begun without a transaction, and nothing says how it ended.
     Running,
+    /// It was begun without a transaction, and the database shows whether the statement that it stands at took effect.
+    Resumable,
     /// It is applied.
     Applied,
     /// It counts as applied since the first contact.
@@ -34,13 +36,15 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Running, Self::Applied, Self::Baseline, Self::Failed, Self::Reverted];
+    const ALL: [Self; 6] =
+        [Self::Running, Self::Resumable, Self::Applied, Self::Baseline, Self::Failed, Self::Reverted];
 
     /// As it is written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Resumable => "resumable",
             Self::Applied => "applied",
             Self::Baseline => "baseline",
             Self::Failed => "failed",
@@ -52,6 +56,12 @@ impl State {
     #[must_use]
     pub const fn is_applied(self) -> bool {
         matches!(self, Self::Applied | Self::Baseline)
+    }
+
+    /// Whether its script was begun statement by statement, and has no end in the history.
+    #[must_use]
+    pub const fn is_begun(self) -> bool {
+        matches!(self, Self::Running | Self::Resumable)
     }
 }
 
@@ -163,6 +173,20 @@ impl Log {
         Ok(rows.iter().any(|row| row.id == id && row.state.is_applied()))
     }
 
+    /// The schema of its tables, where the engine has schemas.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.tables.schema()
+    }
+
+    /// Whether the table has rows of another series: gatehouse has made tables in this database.
+    pub(super) async fn has_others(&self, connection: &mut Connection) -> Result<bool, Failure> {
+        if !self.tables.can_be_read(connection).await? {
+            return Ok(false);
+        }
+        let sql = self.tables.select_others();
+        Ok(!connection.rows(&sql, &[Value::Text(&self.series)]).await?.is_empty())
+    }
+
     /// Makes what is missing, and puts this process into the row of the series: another one that held it writes no more.
     pub(super) async fn take(&self, connection: &mut Connection) -> Result<(), Failure> {
         if !self.tables.exist(connection).await? {
@@ -218,8 +242,11 @@ impl Log {
         if self.holds(connection).await? {
             return Ok(());
         }
-        let message = format!("another run took over the series {}", self.series);
-        Err(Failure::new(Class::Busy, message))
+        Err(self.taken_over())
+    }
+
+    fn taken_over(&self) -> Failure {
+        Failure::new(Class::Busy, format!("another run took over the series {}", self.series))
     }
 
     /// Commits where all went well, and rolls back otherwise.
@@ -241,7 +268,7 @@ impl Log {
             },
             Err(failure) => {
                 // A connection that broke off has nothing to roll back.
-                let _rolled_back = connection.control("ROLLBACK").await;
+                let _rolled_back = connection.roll_back().await;
                 Err(failure)
             }
         }
@@ -279,15 +306,65 @@ impl Log {
         id: &str,
         checksum: &str,
     ) -> Result<(), Failure> {
+        let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
+        self.update(connection, &self.tables.accept(), &values).await
+    }
+
+    /// Notes that a script is in doubt which the database was to show, and leaves the run that has begun it.
+    pub(super) async fn doubt(&self, connection: &mut Connection, id: &str) -> Result<(), Failure> {
+        self.update(connection, &self.tables.doubt(), &[Value::Text(&self.series), Value::Text(id)]).await
+    }
+
+    /// Changes rows in a transaction of its own.
+    async fn update(
+        &self,
+        connection: &mut Connection,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<(), Failure> {
         self.begin(connection, None).await?;
-        let accepted = match self.fence(connection).await {
-            Ok(()) => {
-                let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
-                connection.execute(&self.tables.accept(), &values).await.map(|_| ())
-            }
+        let updated = match self.fence(connection).await {
+            Ok(()) => connection.execute(sql, values).await.map(|_| ()),
             Err(failure) => Err(failure),
         };
-        self.end(connection, accepted).await
+        self.end(connection, updated).await
+    }
+
+    /// Notes in MySQL and MariaDB that a script that is at work has come to another statement: in one statement, which
+    /// finds this process in the row of the series. Where that does not do, in a transaction of its own.
+    pub(super) async fn advance(
+        &self,
+        connection: &mut Connection,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        if connection.commits_by_itself() {
+            match self.advance_within(connection, entry).await {
+                Err(failure) if !failure.is_unanswered => {}
+                advanced => return advanced,
+            }
+        }
+        self.write_alone(connection, entry).await
+    }
+
+    /// The same in the transaction that is open.
+    pub(super) async fn advance_within(
+        &self,
+        connection: &mut Connection,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        let values = [
+            Value::Text(entry.state.as_str()),
+            Value::Number(i64::from(entry.statement)),
+            Value::from(entry.done),
+            Value::Text(&self.series),
+            Value::Text(entry.id),
+            Value::Text(&self.run),
+            Value::Text(&self.token),
+        ];
+        match connection.execute(&self.tables.advance(), &values).await? {
+            0 => Err(self.taken_over()),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a row in a transaction of its own.

@@ -1,30 +1,53 @@
 //! Reads what a run needs from a database besides its history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::assignment::Engine;
 use super::connection::{Connection, Value};
-use super::decision::{Surroundings, is_first_contact};
+use super::decision::{DOWN, Surroundings, is_first_contact};
+use super::effects::{self, Side};
 use super::failure::Failure;
 use super::history::{Log, Row, State};
 use super::lock;
+use super::scripts::Loaded;
 
 /// What is known besides the history.
 pub(super) async fn surroundings(
     connection: &mut Connection,
     log: &Log,
+    scripts: &[Loaded],
     rows: &[Row],
 ) -> Result<Surroundings, Failure> {
     let mut alive = Vec::new();
-    let running = rows.iter().filter(|row| row.state == State::Running);
-    for session in running.filter_map(|row| row.session.as_ref()) {
-        if is_alive(connection, log, session).await? {
+    let mut sides = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.state.is_begun()) {
+        if let Some(session) = &row.session
+            && is_alive(connection, log, session).await?
+        {
             alive.push(session.clone());
+        } else if let Some(side) = side(connection, scripts, row).await? {
+            sides.insert(row.id.clone(), side);
         }
     }
     // Asked only where the answer counts.
-    let has_tables = is_first_contact(rows) && has_tables(connection, log.table()).await?;
-    Ok(Surroundings { alive, has_tables })
+    if !is_first_contact(scripts, rows) {
+        return Ok(Surroundings { alive, sides, ..Surroundings::default() });
+    }
+    let has_tables = table(connection, log, Among::All).await?.is_some();
+    let is_older = has_tables && !log.has_others(connection).await?;
+    let older_table = if is_older { table(connection, log, Among::Near).await? } else { None };
+    Ok(Surroundings { alive, sides, has_tables, older_table })
+}
+
+/// Whether the statement at which a script stopped took effect. Unknown if the script was edited since, or if its run did not
+/// look at the database before the statement.
+async fn side(connection: &mut Connection, scripts: &[Loaded], row: &Row) -> Result<Option<Side>, Failure> {
+    let loaded = scripts.iter().find(|loaded| loaded.script.id == row.id);
+    let is_shown = row.state == State::Resumable && row.kind != DOWN;
+    match loaded.filter(|loaded| is_shown && loaded.up.has_checksum(&row.checksum)) {
+        Some(loaded) => effects::side(connection, &loaded.up, row.statement).await,
+        None => Ok(None),
+    }
 }
 
 /// Whether a session may still be at work.
@@ -45,24 +68,51 @@ async fn is_alive(connection: &mut Connection, log: &Log, session: &str) -> Resu
     Ok(!found.is_empty())
 }
 
-async fn has_tables(connection: &mut Connection, table: &str) -> Result<bool, Failure> {
+/// Which tables are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// Those of the whole database.
+    All,
+    /// Those in the schemas where scripts make tables that they name without a schema, and in the schema of the history.
+    Near,
+}
+
+/// A table that is neither of the history nor of an extension, such as the tables of PostGIS.
+async fn table(connection: &mut Connection, log: &Log, among: Among) -> Result<Option<String>, Failure> {
+    let table = log.table();
     let lock = format!("{table}_lock");
-    let sql = match connection.engine() {
-        Engine::PostgreSQL => {
-            "SELECT 1::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE c.relkind IN ('r', 'p') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
-             AND c.relname NOT IN (?, ?) LIMIT 1"
-        }
-        Engine::MySQL | Engine::MariaDB => {
-            "SELECT '1' FROM information_schema.tables WHERE table_schema = DATABASE() \
-             AND table_name NOT IN (?, ?) LIMIT 1"
-        }
-        Engine::SQLite => {
-            "SELECT '1' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-             AND name NOT IN (?, ?) LIMIT 1"
-        }
+    let (sql, schema) = match connection.engine() {
+        Engine::PostgreSQL => (
+            format!(
+                "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE c.relkind IN ('r', 'p') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+                 AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::regclass \
+                 AND d.objid = c.oid AND d.deptype = 'e') AND c.relname NOT IN (?, ?){} ORDER BY 1 LIMIT 1",
+                match among {
+                    Among::All => "",
+                    Among::Near =>
+                        " AND (n.nspname = ANY (pg_catalog.current_schemas(false)) OR n.nspname = ?)",
+                }
+            ),
+            log.schema().filter(|_| among == Among::Near),
+        ),
+        Engine::MySQL | Engine::MariaDB => (
+            "SELECT CAST(table_name AS CHAR) FROM information_schema.tables WHERE table_schema = DATABASE() \
+             AND table_name NOT IN (?, ?) ORDER BY 1 LIMIT 1"
+                .to_owned(),
+            None,
+        ),
+        Engine::SQLite => (
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+             AND name NOT IN (?, ?) ORDER BY 1 LIMIT 1"
+                .to_owned(),
+            None,
+        ),
     };
-    Ok(!connection.rows(sql, &[Value::Text(table), Value::Text(&lock)]).await?.is_empty())
+    let values = [Value::Text(table), Value::Text(&lock), Value::from(schema)];
+    let rows = connection.rows(&sql, &values[..sql.matches('?').count()]).await?;
+    Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
 }
 
 /// An index.

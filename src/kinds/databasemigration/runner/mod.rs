@@ -10,10 +10,12 @@ mod access;
 mod carry;
 mod connection;
 mod decision;
+mod effects;
 mod failure;
 mod history;
 mod inspect;
 mod lock;
+mod mysql;
 mod progress;
 mod rehearse;
 mod revert;
@@ -40,9 +42,11 @@ use crate::runtime::fail_point;
 use carry::{Carrier, Task};
 use connection::Connection;
 use decision::{Decision, Settled, Work, decide, plan};
+use effects::Side;
 use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
+use statements::mysql::modes::Modes;
 
 /// How many of the applied scripts are reported.
 const TOLD: usize = 50;
@@ -64,7 +68,7 @@ enum End {
     /// The next script had no session of its own to run in. None has failed.
     NoSession(Failure),
     Blocked(Box<Blocked>),
-    InDoubt(InDoubt, Option<Failure>),
+    InDoubt(InDoubt, Option<Box<Failure>>),
 }
 
 impl From<Failure> for End {
@@ -90,7 +94,9 @@ pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Pro
             result.outcome = Outcome::InDoubt;
             result.current_id = Some(in_doubt.id.clone());
             result.statement = Some(in_doubt.statement);
-            result.in_doubt = Some(in_doubt);
+            // A doubt that no earlier run has left is of this run.
+            let run = in_doubt.run.or_else(|| Some(result.run.clone()));
+            result.in_doubt = Some(InDoubt { run, ..in_doubt });
         }
     }
     fail_point::reached("migrate.report.before");
@@ -112,24 +118,20 @@ async fn carried_out(
 ) -> Result<Outcome, End> {
     let Request { assignment, folders, access } = request;
     let history = &assignment.history;
-    let scripts = match assignment.mode {
-        Mode::Status => Vec::new(),
-        _ => scripts::load(assignment, folders).map_err(|error| match error {
-            scripts::Error::Blocked(blocked) => End::Blocked(blocked),
-            error @ scripts::Error::Unreadable { .. } => {
-                End::Failed(Failure::new(Class::Configuration, error.to_string()))
-            }
-        })?,
-    };
+    let scripts = scripts_in(assignment, folders, Modes::default())?;
     let hash = scripts::hash(assignment, &scripts);
     // What only reads needs no approval.
     let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
     if !only_reads {
         approved(assignment, &hash)?;
     }
-    let reading = only_reads.then(|| access.reading());
+    let leaves_nothing = only_reads || assignment.mode == Mode::Rehearse && access.is_missing();
+    let reading = leaves_nothing.then(|| access.reading());
     let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
+    // Where the server's sessions read quotes otherwise, statements end otherwise.
+    let is_usual = connection.modes == Modes::default();
+    let scripts = if is_usual { scripts } else { scripts_in(assignment, folders, connection.modes)? };
     let object = assignment.object.as_ref().map(|object| object.uid.as_str());
     let log = Log::of(&mut connection, history, &assignment.run.uid, object).await?;
     let mut course = Course { request, scripts: &scripts, hash, connection, log, stop, progress, result };
@@ -140,7 +142,13 @@ async fn carried_out(
             let limit = assignment.lock_wait();
             let patience = Patience::of(limit, stop);
             let name = course.log.lock_name();
-            let _lock = Lock::take(&mut course.connection, &name, patience, limit, progress).await?;
+            let connection = &mut course.connection;
+            // A file that is not there is not made, and neither is the file of its lock.
+            let _lock = if leaves_nothing {
+                None
+            } else {
+                Some(Lock::take(connection, &name, patience, limit, progress).await?)
+            };
             let done = match assignment.mode {
                 Mode::Rehearse => course.rehearse(patience).await,
                 Mode::Revert => course.revert(patience).await,
@@ -150,6 +158,18 @@ async fn carried_out(
             done
         }
     }
+}
+
+fn scripts_in(assignment: &Assignment, folders: &Folders, modes: Modes) -> Result<Vec<Loaded>, End> {
+    if assignment.mode == Mode::Status {
+        return Ok(Vec::new());
+    }
+    scripts::load(assignment, folders, modes).map_err(|error| match error {
+        scripts::Error::Blocked(blocked) => End::Blocked(blocked),
+        error @ scripts::Error::Unreadable { .. } => {
+            End::Failed(Failure::new(Class::Configuration, error.to_string()))
+        }
+    })
 }
 
 fn approved(assignment: &Assignment, hash: &str) -> Result<(), End> {
@@ -181,11 +201,11 @@ impl Course<'_> {
     async fn read(&mut self) -> Result<Outcome, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
         let running = rows.iter().find(|row| row.state == State::Running);
         match running {
             Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
-                Err(End::InDoubt(InDoubt { id: row.id.clone(), statement: row.statement }, None))
+                Err(End::InDoubt(decision::left_in_doubt(row), None))
             }
             _ => Ok(Outcome::Read),
         }
@@ -210,19 +230,37 @@ impl Course<'_> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
         let assignment = &self.request.assignment;
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
         match decide(assignment, self.scripts, &rows, &around) {
             Decision::Work(work) => {
                 self.result.plan = Some(plan(self.hash.clone(), self.scripts, &work));
                 Ok((work, rows))
             }
             Decision::Blocked(blocked) => Err(End::Blocked(blocked)),
-            Decision::InDoubt(in_doubt) => Err(End::InDoubt(in_doubt, None)),
+            Decision::InDoubt(in_doubt) => {
+                let failure = self.doubt(&in_doubt, &rows);
+                Err(End::InDoubt(in_doubt, failure.map(Box::new)))
+            }
             Decision::Busy(id) => {
                 let message = "the session of another run is still at work";
                 Err(Failure::new(Class::Busy, message).of(&id).into())
             }
         }
+    }
+
+    /// What a person has to look at, by its line.
+    fn doubt(&self, in_doubt: &InDoubt, rows: &[Row]) -> Option<Failure> {
+        let loaded = self.scripts.iter().find(|loaded| loaded.script.id == in_doubt.id)?;
+        let is_down = rows.iter().any(|row| row.id == in_doubt.id && row.kind == decision::DOWN);
+        let text = if is_down { loaded.down.as_ref()? } else { &loaded.up };
+        let statement = text.statement(in_doubt.statement)?;
+        let message = format!(
+            "it is not known how the statement in line {}{} ended: look whether it took effect, and resolve the script with \
+             applied or retry",
+            statement.line,
+            carry::mysql::kind(statement)
+        );
+        Some(Failure::new(Class::Connection, message).of(&in_doubt.id).at(in_doubt.statement))
     }
 
     /// The same, after a session that is still at work without the lock has come to its end.
@@ -238,7 +276,8 @@ impl Course<'_> {
     }
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        // What blocks is reported before anything is written.
+        self.settle_shown(patience).await?;
+        // What blocks is reported before any script runs.
         self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
@@ -249,7 +288,14 @@ impl Course<'_> {
         for ((pending, number), position) in work.pending.iter().zip(1..).zip(first..) {
             let loaded = &self.scripts[pending.index];
             self.progress.tell(Step::Begun { id: &loaded.script.id, number, of });
-            let task = Task { loaded, text: &loaded.up, is_down: false, from: pending.from, position };
+            let task = Task {
+                loaded,
+                text: &loaded.up,
+                is_down: false,
+                from: pending.from,
+                is_apart: false,
+                position,
+            };
             let mut carried = Ok(());
             if pending.is_half_taken_back {
                 carried = self.take_back_the_rest(loaded).await;
@@ -265,6 +311,35 @@ impl Course<'_> {
             done.push(pending.index);
         }
         Ok(Outcome::Succeeded)
+    }
+
+    /// Has the history say what the database shows of a statement at which a run died, or that the script is in doubt. A
+    /// statement that may run again stays as it is if nothing of its script has run for certain.
+    async fn settle_shown(&mut self, patience: Patience<'_>) -> Result<(), End> {
+        let is_shown = |row: &&Row| row.state == State::Resumable;
+        let rows = self.log.read(&mut self.connection).await?;
+        if rows.iter().find(is_shown).is_none() {
+            return Ok(());
+        }
+        self.take(patience).await?;
+        let rows = self.log.read(&mut self.connection).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
+        for row in rows.iter().filter(is_shown) {
+            let next = match around.sides.get(&row.id) {
+                Some(Side::Either) if row.statement == 1 => continue,
+                Some(Side::Before | Side::Either) => row.statement,
+                Some(Side::After) => row.statement.saturating_add(1),
+                None => {
+                    self.log.doubt(&mut self.connection, &row.id).await?;
+                    continue;
+                }
+            };
+            let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
+            let done = loaded.and_then(|loaded| loaded.up.done_before(next));
+            let failed = entry(row, &row.kind, State::Failed, &row.checksum);
+            self.write(&Entry { statement: next, done: done.as_deref(), ..failed }).await?;
+        }
+        Ok(())
     }
 
     /// Takes the row of the series. A transaction of a client that is gone may still hold it.

@@ -6,17 +6,20 @@
 //! it back, and it may rest on those before it.
 
 use super::super::assignment::{OnFailure, ScriptKind};
-use super::super::result::{Class, InDoubt, Outcome};
+use super::super::result::{Class, Outcome};
 use super::carry::Task;
-use super::decision::{DOWN, answer, begin_down, is_half_applied, without_down};
+use super::decision::{
+    DOWN, Surroundings, answer, begin_down, finds_its_session, is_half_applied, left_in_doubt, without_down,
+};
 use super::history::{Row, State};
 use super::lock::Patience;
-use super::scripts::{Loaded, Text};
+use super::scripts::{Loaded, Text, not_runnable};
 use super::{Course, End, Entry, Failure, Step, Work, entry, inspect};
 
 impl Course<'_> {
     /// Takes back what this object applied.
     pub(super) async fn revert(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
+        self.settle_shown(patience).await?;
         self.take(patience).await?;
         // Edited and missing scripts keep nothing from being taken back, and a script in doubt does.
         let rows = self.settled_rows().await?;
@@ -30,6 +33,9 @@ impl Course<'_> {
         for row in own {
             let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
             match loaded.filter(|loaded| loaded.down.is_some() || loaded.script.kind == ScriptKind::Check) {
+                Some(Loaded { down: Some(Text { refusal: Some(why), .. }), .. }) => {
+                    return Err(End::Blocked(Box::new(not_runnable(&row.id, why.clone()))));
+                }
                 Some(loaded) => tasks.push((loaded, row)),
                 None => return Err(End::Blocked(Box::new(without_down(&row.id)))),
             }
@@ -46,15 +52,15 @@ impl Course<'_> {
     async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
-        if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
+        let around = inspect::surroundings(&mut self.connection, &self.log, self.scripts, &rows).await?;
+        if let Some(row) = rows.iter().find(|row| row.state.is_begun()) {
             if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {
                 let message = "the session of another run is still at work";
                 return Err(Failure::new(Class::Busy, message).of(&row.id).into());
             }
             let (work, rows) = self.planned().await?;
             self.settle(&work, &rows).await?;
-            self.settle_failed(&work, &rows).await?;
+            self.settle_failed(&work, &rows, &around).await?;
             return Ok(self.log.read(&mut self.connection).await?);
         }
         Ok(rows)
@@ -62,13 +68,15 @@ impl Course<'_> {
 
     /// The history has as failed, at the statement that is next, what would go on were it to be applied. An `idempotent`
     /// script could run again; here, a person has to say how it ended.
-    async fn settle_failed(&mut self, work: &Work, rows: &[Row]) -> Result<(), End> {
-        let running = rows.iter().find(|row| row.state == State::Running && row.kind != DOWN);
+    async fn settle_failed(&mut self, work: &Work, rows: &[Row], around: &Surroundings) -> Result<(), End> {
+        let running = rows.iter().find(|row| row.state.is_begun() && row.kind != DOWN);
         let next = |row: &Row| work.pending.iter().find(|one| self.scripts[one.index].script.id == row.id);
         let Some((row, next)) = running.and_then(|row| Some((row, next(row)?))) else { return Ok(()) };
+        if around.sides.contains_key(&row.id) {
+            return Err(half_applied(row).into());
+        }
         if answer(&self.request.assignment, row).is_none() {
-            let in_doubt = InDoubt { id: row.id.clone(), statement: row.statement };
-            return Err(End::InDoubt(in_doubt, None));
+            return Err(End::InDoubt(left_in_doubt(row), None));
         }
         let done = self.scripts[next.index].up.done_before(next.from);
         let failed = entry(row, &row.kind, State::Failed, &row.checksum);
@@ -116,7 +124,8 @@ impl Course<'_> {
 
     async fn run_down(&mut self, loaded: &Loaded, down: &Text, row: &Row) -> Result<(), End> {
         let from = begin_down(down, row).map_err(End::Blocked)?;
-        let task = Task { loaded, text: down, is_down: true, from, position: row.position };
+        finds_its_session(&self.request.assignment, &row.id, down, from).map_err(End::Blocked)?;
+        let task = Task { loaded, text: down, is_down: true, from, is_apart: false, position: row.position };
         let taken = self.carrier().carry(task).await;
         if let Err(End::Failed(failure) | End::NoSession(failure)) = &taken {
             tracing::warn!(script = row.id, failure = failure.message, "failed to take a script back");

@@ -1,6 +1,12 @@
-//! The flags of etcd: which minor has which, and which of them belong to the operator.
+//! The flags of etcd: which minor has which, which of them belong to the operator, and which values etcd starts with.
 //!
 //! Source: `server/etcdmain/help.go` of etcd 3.5.33, 3.6.14 and 3.7.1.
+
+mod pairs;
+mod values;
+
+pub use pairs::conflicts;
+pub use values::{fault, number};
 
 /// Whether a flag that a user asks for is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +38,12 @@ pub fn standing(flag: &str, minor: u64) -> Standing {
         Some(_) => Standing::Elsewhere,
         None => Standing::Unknown,
     }
+}
+
+/// The flags that may be set on etcd 3.`minor`.
+pub fn free(minor: u64) -> impl Iterator<Item = &'static str> {
+    let homes = HOMES.iter().filter(move |home| (home.first..=home.last).contains(&minor));
+    homes.flat_map(|home| home.flags.iter().copied())
 }
 
 /// How the value of a flag is written into a configuration file of etcd, which has types where a command line has text.

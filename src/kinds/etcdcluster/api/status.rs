@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Types of conditions. All are true where all is well, but Degraded, QuorumLost and Paused.
 pub mod condition {
-    /// What the spec asks for serves: a quorum, all members asked for, at the version asked for, without an alarm. Else
-    /// its reason is the worst that holds.
+    /// What the spec asks for serves and can be changed: a quorum, all members asked for, at the version asked for, without
+    /// an alarm, and with certificates that a member could start with. Else its reason is the worst that holds.
     pub const READY: &str = "Ready";
     /// A quorum serves: a linearizable read passed. Unknown where no member answers.
     pub const AVAILABLE: &str = "Available";
@@ -49,14 +49,14 @@ pub mod reason {
 
     /// Available: a linearizable read passed.
     pub const QUORUM_SERVES: &str = "QuorumServes";
-    /// Available, CertificatesReady: no member answers.
+    /// Available, Degraded, CertificatesReady: no member answers.
     pub const UNREACHABLE: &str = "Unreachable";
-    /// Available, Progressing: the cluster is stopped, its data are kept.
+    /// Available, Degraded, Progressing: the cluster is stopped, its data are kept.
     pub const STOPPED: &str = "Stopped";
 
     /// Progressing: nothing is left to do.
     pub const UP_TO_DATE: &str = "UpToDate";
-    /// Progressing: the first member is being made.
+    /// Available, Degraded, Progressing: the first member is being made.
     pub const BOOTSTRAPPING: &str = "Bootstrapping";
     /// Progressing: a member is being added.
     pub const SCALING_OUT: &str = "ScalingOut";
@@ -75,10 +75,12 @@ pub mod reason {
     /// Progressing: a lost quorum is being recovered.
     pub const RECOVERING: &str = "Recovering";
 
-    /// Degraded: all members serve and no alarm is armed.
+    /// Degraded: members serve, nothing needs attention, and no alarm is armed.
     pub const HEALTHY: &str = "Healthy";
     /// Degraded: a member does not answer.
     pub const MEMBER_DOWN: &str = "MemberDown";
+    /// Degraded: a pod is not made, or gets no node, volume or image, or ends before a container runs.
+    pub const POD_NOT_RUNNING: &str = "PodNotRunning";
     /// Degraded: the database has reached its quota; etcd takes no writes.
     pub const DATABASE_QUOTA_EXCEEDED: &str = "DatabaseQuotaExceeded";
     /// Degraded: a member's data differ from the others'.

@@ -47,6 +47,12 @@ pub struct Print {
 /// What hashes of all voters at a revision tell.
 #[must_use]
 pub fn verdict(revision: u64, prints: &[Print]) -> Fact<Audit> {
+    verdict_of(prints.len(), revision, prints)
+}
+
+/// The same of so many voters, of which some were not asked. A majority is one of all voters.
+#[must_use]
+pub fn verdict_of(voters: usize, revision: u64, prints: &[Print]) -> Fact<Audit> {
     let Some(first) = prints.first().filter(|_| prints.len() > 1) else { return Fact::Absent };
     if prints.iter().any(|print| print.compact_revision != first.compact_revision) {
         return Fact::Unknown;
@@ -58,7 +64,7 @@ pub fn verdict(revision: u64, prints: &[Print]) -> Fact<Audit> {
     if camps.len() == 1 {
         return Fact::Known(Audit::Equal);
     }
-    let majority = camps.values().find(|camp| camp.len() > prints.len() / 2);
+    let majority = camps.values().find(|camp| camp.len() > voters / 2);
     let all = || prints.iter().map(|print| print.ordinal).collect::<BTreeSet<_>>();
     let minority = majority.map(|agreed| &all() - agreed).unwrap_or_default();
     Fact::Known(Audit::Different { revision, minority })
@@ -88,7 +94,7 @@ pub struct ConsistencyCheckState {
     next: Option<Timestamp>,
     /// When it was tried last.
     tried: Option<Timestamp>,
-    /// The members that etcd suspects.
+    /// The members that etcd suspects, by an alarm or of itself.
     alarmed: BTreeSet<MemberId>,
 }
 

@@ -26,6 +26,7 @@ mod dial;
 mod error;
 mod header;
 mod kv;
+pub mod log;
 mod maintenance;
 mod snapshot;
 mod tls;

@@ -5,13 +5,12 @@
 
 use k8s_openapi::api::batch::v1::CronJob;
 
-use super::objects::{apply, is_ours};
+use super::objects::{is_ours, put};
 use super::{Execution, Failure};
 use crate::controllers::api_write::ApiWrite;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names::{self, MANAGER};
 use crate::kinds::etcdcluster::observation::{ClusterId, Version};
-use crate::kinds::etcdcluster::observe::backups::Scheduled;
 use crate::kinds::etcdcluster::observe::kubernetes::handle;
 use crate::kinds::etcdcluster::resources::backup;
 
@@ -23,10 +22,9 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
     if found.as_ref().is_some_and(|found| !is_ours(execution, &found.metadata)) {
         return Err(Failure::moved(format!("{place} belongs to another owner")));
     }
-    let seen = found.as_ref().map(|found| handle(&found.metadata));
-    match (wanted(execution), seen) {
-        (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
-        (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
+    match (wanted(execution), found) {
+        (Some(manifest), found) => put(execution, manifest, found.as_ref()).await,
+        (None, Some(found)) => execution.delete::<CronJob>(&name, &handle(&found.metadata)).await,
         (None, None) => Ok(()),
     }
 }
@@ -36,12 +34,6 @@ fn wanted(execution: Execution<'_>) -> Option<Manifest> {
     let status = execution.object.status.as_ref();
     let are_data_suspect = execution.observation().suspects_data();
     backup::cron_job(execution.spec, status, are_data_suspect, &execution.kind.guard_image)
-}
-
-/// What has been applied, where that was done just now.
-pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
-    let manifest = wanted(execution)?;
-    Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 
 /// Begins the backup before an upgrade. That it was begun already is fine.

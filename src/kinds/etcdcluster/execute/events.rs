@@ -99,6 +99,17 @@ fn password_set(execution: &Execution<'_>) -> String {
     )
 }
 
+/// The event of objects that another client changes each time that they are put back; none where there are none.
+pub fn of_contest(left: &[String]) -> Option<Note> {
+    let text = format!(
+        "another client or a webhook changes {} each time that gatehouse restores it: gatehouse leaves it for ten minutes; \
+         `kubectl get --show-managed-fields -o yaml` names the writer of each field",
+        left.join(" and ")
+    );
+    let note = Note { warning: true, reason: "ObjectContested", action: "Apply", text };
+    (!left.is_empty()).then_some(note)
+}
+
 /// The event of an action that was not carried out, where nothing else reports it.
 pub fn of_failure(action: &Action, name: &str, why: &str) -> Option<Note> {
     let note = |reason, action, text| Some(Note { warning: true, reason, action, text });

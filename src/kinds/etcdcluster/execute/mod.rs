@@ -25,8 +25,7 @@ use crate::controllers::action::Failure;
 use crate::controllers::api_write::ApiWrite;
 use crate::controllers::reconciler;
 use crate::kinds::etcdcluster::etcd::{self, Refusal};
-pub use backups::scheduled;
-pub use events::{of as note, of_failure as note_of_failure};
+pub use events::{of as note, of_contest as note_of_contest, of_failure as note_of_failure};
 
 /// What a reconciliation of an EtcdCluster acts with.
 pub type Execution<'a> = reconciler::Execution<'a, Operator>;
@@ -95,7 +94,7 @@ impl<'a> Execution<'a> {
             Action::ResizeVolume { volume, ordinal, size } => {
                 volumes::resize(self, volume, *ordinal, *size).await
             }
-            Action::ApplyBackupSchedule => backups::schedule(self).await,
+            Action::ApplyBackupSchedule => Box::pin(backups::schedule(self)).await,
             Action::StartBackup { cluster_id, version } => backups::start(self, *cluster_id, *version).await,
             Action::AddFinalizer => self.set_finalizer(true).await,
             Action::RemoveFinalizer => self.set_finalizer(false).await,

@@ -9,11 +9,13 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{Execution, Failure, volumes};
-use crate::controllers::api_write::{ApiWrite, Apply};
+use crate::controllers::api_write::{ApiWrite, Apply, Merge};
+use crate::controllers::deviation::Deviation;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names::MANAGER;
 use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Owner, Template};
@@ -21,20 +23,25 @@ use crate::kinds::etcdcluster::observe::kubernetes::{handle, owner};
 use crate::kinds::etcdcluster::plan;
 use crate::kinds::etcdcluster::resources::{budget as budgets, services as service, stateful_set as sets};
 
-/// The Services, those that are as they should be left alone.
+/// The Services, those that are as they should be left alone. One that is refused does not keep the other from being
+/// applied.
 pub async fn services(execution: Execution<'_>) -> Result<(), Failure> {
+    let mut outcome = Ok(());
     for manifest in service::manifests(execution.spec) {
-        let found: Option<Service> = execution.read(&manifest.place.name).await?;
-        let found = match &found {
-            Some(found) if !is_ours(execution, &found.metadata) => {
-                return Err(Failure::moved(format!("{} belongs to another owner", manifest.place)));
-            }
-            Some(found) if !manifest.missing_from(found) => continue,
-            found => found.as_ref().map(|found| handle(&found.metadata)),
-        };
-        apply(execution, manifest, found.as_ref()).await?;
+        outcome = outcome.and(service(execution, manifest).await);
     }
-    Ok(())
+    outcome
+}
+
+async fn service(execution: Execution<'_>, manifest: Manifest) -> Result<(), Failure> {
+    let found: Option<Service> = execution.read(&manifest.place.name).await?;
+    match &found {
+        Some(found) if !is_ours(execution, &found.metadata) => {
+            Err(Failure::moved(format!("{} belongs to another owner", manifest.place)))
+        }
+        Some(found) if manifest.deviation(found, MANAGER) == Deviation::Nothing => Ok(()),
+        found => put(execution, manifest, found.as_ref()).await,
+    }
 }
 
 /// The StatefulSet.
@@ -52,11 +59,11 @@ pub async fn stateful_set(
     let ends = replicas..count.and_then(|count| u32::try_from(count).ok()).unwrap_or(replicas);
     volumes::stay(execution, ends.map(Ordinal)).await?;
     let revision = execution.seen.desired.template.revision;
-    let manifest = match live {
-        Some(live) => sets::over(&live, spec, (template, replicas), image, revision, serves),
+    let manifest = match &live {
+        Some(live) => sets::over(live, spec, (template, replicas), image, revision, serves),
         None => new,
     };
-    apply(execution, manifest, found).await
+    put(execution, manifest, live.as_ref()).await
 }
 
 /// The PodDisruptionBudget.
@@ -66,8 +73,8 @@ pub async fn budget(
     min_available: u32,
 ) -> Result<(), Failure> {
     let manifest = budgets::manifest(execution.spec, min_available);
-    as_seen::<PodDisruptionBudget>(execution, &manifest, found).await?;
-    apply(execution, manifest, found).await
+    let live: Option<PodDisruptionBudget> = as_seen(execution, &manifest, found).await?;
+    put(execution, manifest, live.as_ref()).await
 }
 
 /// The object where it is still as it was seen, or still not there.
@@ -96,17 +103,23 @@ pub fn is_ours(execution: Execution<'_>, metadata: &ObjectMeta) -> bool {
     owner(metadata, execution.spec.uid()) == Owner::Ours
 }
 
-/// Applies a manifest over what was found, or where there must be nothing.
-pub async fn apply(
-    execution: Execution<'_>,
-    manifest: Manifest,
-    found: Option<&Handle>,
-) -> Result<(), Failure> {
+/// Applies a manifest over what was found, or where there must be nothing. What other clients added is removed first.
+pub async fn put<K>(execution: Execution<'_>, manifest: Manifest, found: Option<&K>) -> Result<(), Failure>
+where
+    K: Resource<DynamicType = ()> + Serialize,
+{
     let mut manifest = manifest;
+    let mut seen = None;
     if let Some(found) = found {
-        manifest = manifest.only_for(&found.uid.0);
-        manifest.object["metadata"]["resourceVersion"] = json!(found.resource_version.0);
+        let Handle { uid, resource_version } = handle(found.meta());
+        seen = Some(resource_version.0);
+        if manifest.deviation(found, MANAGER) == Deviation::Added {
+            let manifest = manifest.repair(found, MANAGER);
+            let merge = Merge { manifest, manager: MANAGER, scale: false, seen };
+            seen = execution.perform(&ApiWrite::Merge(merge)).await?.resource_version;
+        }
+        manifest = manifest.only_for(&uid.0);
+        manifest.object["metadata"]["resourceVersion"] = json!(seen);
     }
-    let seen = found.map(|found| found.resource_version.0.clone());
     execution.write(&ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen })).await
 }

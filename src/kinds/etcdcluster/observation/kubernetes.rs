@@ -69,6 +69,9 @@ pub struct StatefulSet {
     /// Whether it makes them with the label of a voter, so that Service and PodDisruptionBudget find pods that come back
     /// while gatehouse does not run.
     pub labels_voters: bool,
+    /// Whether another client has changed something else of it.
+    #[serde(default)]
+    pub is_altered: bool,
 }
 
 /// A pod.
@@ -88,6 +91,23 @@ pub struct Pod {
     pub startup_age: Age,
     /// The role in its label, by which Service and PodDisruptionBudget select.
     pub role: Option<Role>,
+    /// The hash of its data that etcd gave when it ended in this pod because they differ from another member's. None once
+    /// it has come up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_print: Option<OwnPrint>,
+}
+
+/// The hash that a member has made of its own data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OwnPrint {
+    /// Whose data they are.
+    pub member: MemberId,
+    /// The revision up to which they were hashed.
+    pub revision: u64,
+    /// The revision up to which older ones were dropped; -1: none was.
+    pub compact_revision: i64,
+    /// Their hash.
+    pub hash: u32,
 }
 
 /// How far a pod has come.
@@ -213,6 +233,9 @@ pub struct Config {
     pub owner: Owner,
     /// The entries of the pods.
     pub entries: BTreeMap<Ordinal, ConfigEntry>,
+    /// Whether another client has changed the options beside an entry.
+    #[serde(default)]
+    pub is_altered: bool,
 }
 
 /// The entry of the pod at an ordinal. Its guard starts etcd only where the entry is made for the pod's template and

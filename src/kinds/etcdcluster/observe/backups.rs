@@ -10,61 +10,15 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::kubernetes::owner;
-use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::backup::manifest::Report;
 use crate::kinds::etcdcluster::names::MANAGER;
-use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Owner, Unavailable};
+use crate::kinds::etcdcluster::observation::{Backup, Fact, Owner, Unavailable};
 use crate::kinds::etcdcluster::resources::backup::{self, BACKUP};
 use crate::kinds::etcdcluster::spec::Destination;
 
 /// The label of a Job's pods with the Job's name.
 const JOB: &str = "batch.kubernetes.io/job-name";
-
-/// What was applied last as what takes backups.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scheduled {
-    /// [`Manifest::stamp`] of it.
-    pub stamp: String,
-    /// The generation of what the API server made of it; none: it was not read since.
-    pub generation: Option<i64>,
-}
-
-impl Scheduled {
-    /// Whether this is what was applied last and has not been changed since. A webhook may have made something else of
-    /// it: to apply it again would bring that about again.
-    fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
-        self.generation = self.generation.or(found.metadata.generation);
-        wanted.stamp() == Some(&self.stamp) && self.generation == found.metadata.generation
-    }
-}
-
-/// How what takes backups was found, as against how it should be: none where none is asked for.
-pub fn schedule(
-    wanted: Option<&Manifest>,
-    found: &Fact<CronJob>,
-    cluster: &str,
-    applied: Option<&mut Scheduled>,
-) -> Fact<Found> {
-    let state = match (wanted, found) {
-        (_, Fact::Unknown) => return Fact::Unknown,
-        (None, Fact::Absent) => Found::Current,
-        (Some(_), Fact::Absent) => Found::Outdated,
-        (wanted, Fact::Known(found)) => {
-            let is_ours = owner(&found.metadata, cluster) == Owner::Ours;
-            match wanted {
-                Some(_) if !is_ours => Found::Foreign,
-                Some(wanted) if wanted.missing_from(found) => {
-                    let is_so = applied.is_some_and(|applied| applied.is_so_still(wanted, found));
-                    if is_so { Found::Current } else { Found::Outdated }
-                }
-                None if is_ours => Found::Outdated,
-                Some(_) | None => Found::Current,
-            }
-        }
-    };
-    Fact::Known(state)
-}
 
 /// The backup that an upgrade waits for, by the Job that takes it.
 pub fn awaited(job: &Fact<Job>, cluster: &str) -> Fact<Backup> {

@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::Reader;
-use super::backups;
+use super::{altered, backups};
 use crate::kinds::etcdcluster::Operator;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
@@ -15,6 +15,7 @@ use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Fou
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::spec::Spec;
 use crate::kinds::etcdcluster::state::ReconcileState;
+use crate::runtime::clock;
 
 /// What was read of backups.
 pub struct Read {
@@ -37,7 +38,8 @@ impl Read {
     ) -> Fact<Found> {
         let (status, is_suspect) = (cluster.status.as_ref(), seen.suspects_data());
         let wanted = backup::cron_job(spec, status, is_suspect, &operator.guard_image);
-        backups::schedule(wanted.as_ref(), &self.cron_job, spec.uid(), state.scheduled.as_mut())
+        let applied = (&mut state.cron_job, clock::instant());
+        altered::backup_schedule(wanted.as_ref(), &self.cron_job, spec.uid(), applied)
     }
 }
 

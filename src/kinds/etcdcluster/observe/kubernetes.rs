@@ -15,6 +15,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::phase;
 use crate::api::quantity::Quantity;
+use crate::controllers::deviation::Deviation;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
     Age, Budget, Config, Fact, GrowthHindrance, Handle, Ordinal, Owner, Pod, ResourceVersion, Role,
@@ -64,6 +65,7 @@ pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> 
             .any(|one| one.name == names::GUARD && one.image.as_deref() == Some(guard_image)),
         labels_voters: labels.and_then(|labels| labels.get(names::ROLE)).map(String::as_str)
             == Some(names::role_text(Role::Voter)),
+        is_altered: false,
     }
 }
 
@@ -84,6 +86,7 @@ pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>) -> Pod {
         is_deleting: metadata.deletion_timestamp.is_some(),
         startup_age: age(!is_ready(pod)),
         role: role(pod),
+        own_print: None,
     }
 }
 
@@ -203,6 +206,7 @@ pub fn config(config: &ConfigMap, name: &str, cluster: &str) -> Config {
         handle: handle(&config.metadata),
         owner: owner(&config.metadata, cluster),
         entries: entries::entries(config, name),
+        is_altered: false,
     }
 }
 
@@ -218,7 +222,7 @@ pub fn budget(budget: &PodDisruptionBudget, of: &Spec) -> Budget {
         handle: handle(&budget.metadata),
         owner: owner(&budget.metadata, of.uid()),
         min_available: least,
-        is_current: !budgets::manifest(of, least).missing_from(budget),
+        is_current: budgets::manifest(of, least).deviation(budget, names::MANAGER) == Deviation::Nothing,
     }
 }
 

@@ -5,12 +5,15 @@
 //! was read; an object of one of our names is found by its name, whatever its labels are; a read that fails is
 //! [`Fact::Unknown`], never absent.
 
+mod altered;
 pub mod backups;
 pub mod certificates;
 pub mod etcd;
+mod hindrances;
 mod jobs;
 pub mod kubernetes;
 mod metrics;
+mod own_prints;
 pub mod phase;
 pub mod services;
 
@@ -37,8 +40,8 @@ use self::etcd::EtcdResponses;
 use super::member_clients::{ClientTls, MemberClients};
 use super::names::{self, FINALIZER};
 use super::observation::{
-    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, MemberId, Observation,
-    Ordinal, PodPhase, Purpose, Volume,
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Hindered, MemberId,
+    Observation, Ordinal, PodPhase, Purpose, Volume,
 };
 use super::resources::{record, services as wanted};
 use super::spec::Spec;
@@ -66,11 +69,14 @@ pub struct Snapshot {
     pub certificates: CertificateStatus,
     /// The results of backups.
     pub backups: Backups,
+    /// Why pods do not come to serve, in the words of Kubernetes.
+    pub hindrances: BTreeMap<Ordinal, String>,
     /// The members.
     pub reach: MemberClients,
 }
 
 /// Reads everything.
+#[expect(clippy::too_many_lines, reason = "one field of what is read a line")]
 pub async fn look(
     operator: &Operator,
     (cluster, spec): (&EtcdCluster, &Spec),
@@ -92,14 +98,22 @@ pub async fn look(
         ClientTls::read(&operator.client, spec),
         root_password::read(&operator.client, spec),
     );
-    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
-    let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
+    let (wanted, looked) = ((spec, desired.template.revision), clock::instant());
+    let set = set.map(|set| {
+        let applied = (&mut state.stateful_set, looked);
+        altered::stateful_set(&set, wanted, &operator.guard_image, applied)
+    });
+    let config = match config {
+        Fact::Known(found) => altered::config(&found, wanted, (&mut state.config, looked)),
+        Fact::Absent => Fact::Absent,
+        Fact::Unknown => Fact::Unknown,
+    };
     let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());
-    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set));
-    let asked = etcd::ask(&reach, spec);
-    let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
+    let told = own_prints::read(&reader, (&pods, &set), state).await;
+    let volumes = reader.volumes(&places, &desired, &config, &told);
+    let (volumes, said) = futures::join!(volumes, etcd::ask(&reach, spec));
     let password = root_password::look(offer, (&said, &reach, record.cluster_id), &mut state.password).await;
     let mut observation = Observation {
         keyspace: keyspace(&said, &reach, state).await,
@@ -114,7 +128,7 @@ pub async fn look(
         certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
         config,
-        budget: budget.map(|budget| kubernetes::budget(&budget, spec)),
+        budget: budget.map(|found| altered::budget(&found, spec, (&mut state.budget, looked))),
         pods: told.map(|pods| apply_probe_results(pods, &said)),
         volumes,
         statuses: said.statuses,
@@ -127,6 +141,7 @@ pub async fn look(
         audit: Fact::Unknown,
         backup_schedule: Fact::Unknown,
         backup: backups.awaited,
+        hindered: Hindered::default(),
         has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
         refused: refused.or_else(|| reader.refused.get().cloned()),
         refusals: state.refusals,
@@ -134,7 +149,8 @@ pub async fn look(
     };
     recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
     observation.backup_schedule = backups.schedule(operator, (cluster, spec), &observation, state);
-    Snapshot { desired, observation, certificates, backups: backups.told, reach }
+    let hindrances = hindrances::look(&reader, &pods, state, &mut observation, clock::instant()).await;
+    Snapshot { desired, observation, certificates, backups: backups.told, hindrances, reach }
 }
 
 /// Writes into what was read what only earlier reconciliations tell.
@@ -150,7 +166,8 @@ fn recall(
     state.audit.begin(record::says_corrupt(&status) && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
     if let Fact::Known(alarms) = &observation.alarms {
         let corrupt = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::Corrupt);
-        state.audit.suspect(corrupt.map(|alarm| alarm.member).collect());
+        let own = observation.own_prints().map(|(_, print)| print.member);
+        state.audit.suspect(corrupt.map(|alarm| alarm.member).chain(own).collect());
     }
     state.look(observation, clock::instant());
     state.count_snapshots(observation, snapshots);

@@ -6,10 +6,10 @@
 //! it gives up is read, since other lines quote what clients send.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
-use serde_json::Value;
 
-use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::etcd::log::Line;
 use crate::kinds::etcdcluster::observation::{Cause, PodPhase};
+use crate::kinds::etcdcluster::{last_words as words, names};
 
 /// Waiting reasons that mean that an image cannot be had.
 const IMAGE: [&str; 6] = [
@@ -48,9 +48,6 @@ const OF_DATA: [&str; 10] = [
     "invalid page type",
     "invalid freelist page",
 ];
-
-/// What etcd says where its data differ from another member's, of which either may be wrong.
-const OF_PEERS: [&str; 1] = ["found data inconsistency with peers"];
 
 /// What etcd logs once another member has told it that it was removed. It ends by itself then, often without an error:
 /// then the kubelet keeps no words of it.
@@ -169,7 +166,7 @@ fn cause(ended: &ContainerStateTerminated) -> Cause {
         Cause::Removed
     } else if says(&OF_DATA) {
         Cause::DataCorrupt
-    } else if says(&OF_PEERS) {
+    } else if words::is_of_peers(message) {
         Cause::Inconsistent
     } else if says(&OF_FLAGS) {
         Cause::Flags
@@ -183,27 +180,37 @@ fn last_words(line: &str) -> Option<String> {
     if line.starts_with("panic: ") {
         return Some(line.to_owned());
     }
-    let (level, said) = entry(line)?;
-    (matches!(level.as_str(), "fatal" | "panic") || said == OF_REMOVAL).then_some(said)
+    let line = Line::read(line)?;
+    let said = format!("{}: {}", line.message, line.text("error"));
+    (matches!(line.level.as_str(), "fatal" | "panic") || said == OF_REMOVAL).then_some(said)
 }
 
-/// The level of a line of etcd's log, and its message and error: as JSON, or in the parts between tabs that
-/// `log-format: console` makes of it, of which the last is JSON. Neither leaves a tab or the end of a line as it came.
-fn entry(line: &str) -> Option<(String, String)> {
-    let text =
-        |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if let Ok(entry) = serde_json::from_str::<Value>(line) {
-        return Some((text(&entry, "level"), format!("{}: {}", text(&entry, "msg"), text(&entry, "error"))));
-    }
-    let mut parts = line.split('\t').skip(1);
-    let (level, _caller, message) = (parts.next()?, parts.next()?, parts.next()?);
-    let fields = parts.next().and_then(|fields| serde_json::from_str(fields).ok()).unwrap_or(Value::Null);
-    Some((level.to_owned(), format!("{message}: {}", text(&fields, "error"))))
+/// The last container in which etcd ended because its data differ from another member's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Different {
+    /// Its identity.
+    pub container: String,
+    /// Whether another one has taken its place, or is about to.
+    pub is_previous: bool,
+}
+
+/// Whether etcd ended so in a pod in which it has not come up since. The kubelet keeps too little of the log for its hash
+/// to be in it.
+pub fn different(pod: &Pod) -> Option<Different> {
+    let etcd = find(pod.status.as_ref()?.container_statuses.as_deref(), names::ETCD)?;
+    let now = terminated(etcd.state.as_ref());
+    let ended = now.or_else(|| terminated(etcd.last_state.as_ref()))?;
+    let is_different = words::is_of_peers(ended.message.as_deref().unwrap_or_default());
+    let is_up = etcd.started == Some(true);
+    (is_different && !is_up).then(|| Different {
+        container: ended.container_id.clone().unwrap_or_default(),
+        is_previous: now.is_none(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -306,6 +313,28 @@ mod tests {
         ] {
             assert_eq!(failing(message, code), PodPhase::Failing(cause), "{message}");
         }
+    }
+
+    #[test]
+    fn that_etcd_ended_over_its_data_is_known_until_it_comes_up() {
+        let message =
+            r#"{"level":"fatal","msg":"discovery failed","error":"1f found data inconsistency with peers"}"#;
+        let ended = |message: &str| json!({"terminated": {"exitCode": 1, "containerID": "containerd://7", "message": message}});
+        let found = |state: &Value, last: &Value, started: bool| {
+            let mut etcd = container("etcd", state);
+            (etcd["lastState"], etcd["started"]) = (last.clone(), started.into());
+            let status = json!({"phase": "Running", "containerStatuses": [etcd]});
+            different(&serde_json::from_value(json!({ "status": status })).unwrap())
+        };
+        let of = |is_previous| Some(Different { container: "containerd://7".to_owned(), is_previous });
+        let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        let running = json!({"running": {}});
+        assert_eq!(found(&ended(message), &json!({}), false), of(false));
+        assert_eq!(found(&waiting, &ended(message), false), of(true));
+        assert_eq!(found(&running, &ended(message), false), of(true), "it has just been started again");
+        assert_eq!(found(&running, &ended(message), true), None, "it serves");
+        assert_eq!(found(&running, &json!({}), false), None);
+        assert_eq!(found(&waiting, &ended("panic: invalid database"), false), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The Services, as against how they should be. Time is an argument.
+//! The Services, as against how they should be, and how often an object is put back. Time is an argument.
 //!
-//! Guarantees: one that is not there, or belongs to another owner, is always found so. One that another client or a
-//! webhook changes each time that it is applied counts as it should be after [`TRIES`] within [`PAUSE`], so that it holds
-//! nothing up; then it is applied again.
+//! Guarantees: a Service that is not there, or belongs to another owner, is always found so. An object that another client
+//! or a webhook changes each time that it is applied counts as it should be after [`TRIES`] within [`PAUSE`], so that it
+//! holds nothing up; then it is applied again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,20 +11,22 @@ use k8s_openapi::api::core::v1::Service;
 use tokio::time::Instant;
 
 use super::kubernetes::owner;
+use crate::controllers::deviation::Deviation;
 use crate::controllers::manifest::Manifest;
+use crate::kinds::etcdcluster::names::MANAGER;
 use crate::kinds::etcdcluster::observation::{Found, Owner};
 
-/// How often Services that are there are applied before they are left for a while.
+/// How often an object that is there is applied before it is left for a while.
 const TRIES: u32 = 3;
 
 /// For how long, from the first of these on.
 const PAUSE: Duration = Duration::from_mins(10);
 
-/// What was applied, and how often, by the names of the Services.
+/// What was applied, and how often, by the names of the objects.
 #[derive(Clone, Debug, Default)]
 pub struct Applied(BTreeMap<String, Tries>);
 
-/// How often a Service that was there had to be applied.
+/// How often an object that was there had to be applied.
 #[derive(Clone, Debug)]
 struct Tries {
     stamp: Option<String>,
@@ -35,11 +37,16 @@ struct Tries {
 }
 
 impl Applied {
-    /// All that had to be have been applied.
-    pub fn count(&mut self) {
-        for tries in self.0.values_mut().filter(|tries| tries.is_due) {
+    /// All that had to be have been applied; the names of the objects that are left for a while from now on.
+    pub fn count(&mut self) -> Vec<String> {
+        let mut left = Vec::new();
+        for (name, tries) in self.0.iter_mut().filter(|(_, tries)| tries.is_due) {
             tries.times = tries.times.saturating_add(1);
+            if tries.times == TRIES {
+                left.push(name.clone());
+            }
         }
+        left
     }
 
     /// How the Services were found, for the cluster of that uid.
@@ -64,13 +71,18 @@ impl Applied {
     /// Whether a Service is as it should be, or is left for a while.
     fn is_right(&mut self, manifest: &Manifest, service: &Service, now: Instant) -> bool {
         let stamp = manifest.stamp().map(ToOwned::to_owned);
-        let name = manifest.place.name.clone();
-        let tries = self.0.entry(name).or_insert_with(|| Tries::first(stamp.clone(), now));
+        let deviates = manifest.deviation(service, MANAGER) != Deviation::Nothing;
+        !self.is_due((&format!("Service {}", manifest.place.name), stamp), deviates, now)
+    }
+
+    /// Whether the object of that name, which deviates or not, is to be applied now, and is not left for a while.
+    pub fn is_due(&mut self, (name, stamp): (&str, Option<String>), deviates: bool, now: Instant) -> bool {
+        let tries = self.0.entry(name.to_owned()).or_insert_with(|| Tries::first(stamp.clone(), now));
         if tries.stamp != stamp || now.duration_since(tries.since) >= PAUSE {
             *tries = Tries::first(stamp, now);
         }
-        tries.is_due = manifest.missing_from(service) && tries.times < TRIES;
-        !tries.is_due
+        tries.is_due = deviates && tries.times < TRIES;
+        tries.is_due
     }
 }
 

@@ -11,7 +11,7 @@ use super::decision::Decision;
 use super::housekeeping;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, OperationKind, Ordinal, Owner, Phase, Purpose, Record, Target,
+    ConfigEntry, Fact, OperationKind, Ordinal, Owner, Phase, PodPhase, Purpose, Record, Target, Template,
 };
 
 /// Where the first member lives.
@@ -58,17 +58,25 @@ fn adopt(cluster: &ClusterState) -> Option<Decision> {
     Some(Decision { record, ..Decision::wait(cluster) })
 }
 
-/// What has to be there before the pod.
+/// What comes before the pod. Services that the API server refuses are tried again after everything else: a
+/// StatefulSet or a ConfigMap that is deleted meanwhile is made again without them.
 fn prepare(cluster: &ClusterState) -> Option<Action> {
     if cluster.needs_finalizer() {
         return Some(Action::AddFinalizer);
     }
-    housekeeping::apply_services(cluster)
+    housekeeping::apply_services(cluster).filter(|_| !cluster.seen.refusals.services)
+}
+
+/// What the pod is made from: what is asked for, or what the StatefulSet has while the API server refuses that.
+fn template(cluster: &ClusterState) -> Template {
+    let wanted = cluster.desired.template;
+    let set = cluster.stateful_set().filter(|_| cluster.seen.refusals.template == Some(wanted));
+    set.map_or(wanted, |set| set.template)
 }
 
 /// The pod, and its entry.
 fn start(cluster: &ClusterState) -> Option<Action> {
-    let template = cluster.desired.template;
+    let template = template(cluster);
     if let Some(action) = cluster.apply_stateful_set(1, template) {
         return Some(action);
     }
@@ -79,6 +87,9 @@ fn start(cluster: &ClusterState) -> Option<Action> {
     if cluster.pod(SEED).is_some_and(fails_on_data) || is_stillborn(cluster) {
         return wipe(cluster);
     }
+    if !may_begin(cluster) {
+        return None;
+    }
     let wanted = cluster.entry_for(SEED, Purpose::Seed, template)?;
     let is_told = match cluster.seen.entry(SEED) {
         Fact::Known(entry) => {
@@ -88,7 +99,24 @@ fn start(cluster: &ClusterState) -> Option<Action> {
         Fact::Absent => false,
         Fact::Unknown => true,
     };
-    if is_told { settle(cluster) } else { seed(cluster, wanted) }
+    let is_altered = cluster.seen.config.is_known_and(|config| config.is_altered);
+    let altered = cluster.seen.entry(SEED).found().filter(|_| is_altered);
+    match altered {
+        Some(entry) if is_told => seed(cluster, entry.clone()),
+        _ if is_told => settle(cluster),
+        _ => seed(cluster, wanted),
+    }
+}
+
+/// Whether an entry is of use to the pod: it has not ended for good, and where several before it ended at once, its guard
+/// runs. A node that evicts each pod costs no write for each.
+fn may_begin(cluster: &ClusterState) -> bool {
+    let is_rejected = cluster.seen.hindered.rejected.contains(&SEED);
+    cluster.pod(SEED).is_none_or(|pod| match pod.phase {
+        PodPhase::Terminal(_) => false,
+        PodPhase::Pending(_) => !is_rejected,
+        PodPhase::Waiting | PodPhase::Starting | PodPhase::Up | PodPhase::Failing(_) => true,
+    })
 }
 
 fn seed(cluster: &ClusterState, entry: ConfigEntry) -> Option<Action> {

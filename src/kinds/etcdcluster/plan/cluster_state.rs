@@ -276,6 +276,19 @@ impl<'a> ClusterState<'a> {
         has_lost_data(self.seen, ordinal)
     }
 
+    /// Whether the member at an ordinal does not start because, as it says itself, its data differ from another member's.
+    pub fn says_different(&self, ordinal: Ordinal, member: &Member) -> bool {
+        self.seen.own_prints().any(|(other, print)| other == ordinal && print.member == member.id)
+    }
+
+    /// Whether it says so, and the others are a majority that agrees without it.
+    pub fn is_found_different(&self, ordinal: Ordinal, member: &Member) -> bool {
+        let is_named = self.seen.audit.is_known_and(
+            |audit| matches!(audit, Audit::Different { minority, .. } if minority.contains(&ordinal)),
+        );
+        is_named && self.says_different(ordinal, member)
+    }
+
     /// Whether one more member may be replaced, and it is the one at an ordinal: too many in a row are not. One whose
     /// removal was announced is counted already.
     pub fn may_replace(&self, ordinal: Ordinal) -> bool {
@@ -383,12 +396,14 @@ impl<'a> ClusterState<'a> {
         self.write_config(BTreeMap::from([(ordinal, entry)]))
     }
 
-    /// Sets count and template of the StatefulSet; nothing where both are so already, or the set is unknown.
+    /// Sets count and template of the StatefulSet; nothing where both are so already and no other client has changed
+    /// anything else, or the set is unknown.
     pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
         match &self.seen.stateful_set {
             Fact::Known(set)
                 if (set.replicas, set.template) == (replicas, template)
-                    && set.labels_voters == self.labels_voters() =>
+                    && set.labels_voters == self.labels_voters()
+                    && !set.is_altered =>
             {
                 None
             }

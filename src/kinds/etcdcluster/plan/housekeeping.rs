@@ -155,6 +155,16 @@ fn budget(cluster: &ClusterState) -> Option<Action> {
     Some(Action::ApplyBudget { found, min_available: wanted })
 }
 
+/// The PodDisruptionBudget that another client has changed, with at least its present `minAvailable`. The restore needs
+/// neither a quorum nor the gate, because the budget limits evictions also while a member is down.
+pub fn restore_budget(cluster: &ClusterState) -> Option<Action> {
+    let budget = cluster.seen.budget.known();
+    let budget = budget.filter(|budget| budget.owner == Owner::Ours && !budget.is_current)?;
+    let voters = cluster.membership().map_or(cluster.seen.remembered.len(), |_| cluster.voter_count());
+    let min_available = budget.min_available.max(min_available(voters));
+    Some(Action::ApplyBudget { found: Some(budget.handle.clone()), min_available })
+}
+
 /// The Services, where they are not as the spec has them.
 pub fn apply_services(cluster: &ClusterState) -> Option<Action> {
     cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)

@@ -15,7 +15,8 @@ pub fn settle(cluster: &ClusterState) -> Option<Decision> {
     if is_surplus(cluster, ordinal) {
         return remove(cluster, OperationKind::ScaleIn, ordinal, member);
     }
-    if cluster.has_lost_data(ordinal) || cluster.holds_claim(ordinal) {
+    let is_lost = cluster.has_lost_data(ordinal) || cluster.says_different(ordinal, member);
+    if is_lost || cluster.holds_claim(ordinal) {
         let kind = scale::growth_kind(cluster, ordinal);
         return cluster.may_replace(ordinal).then(|| remove(cluster, kind, ordinal, member)).flatten();
     }

@@ -61,7 +61,12 @@ impl Plan {
         let may_begin = match self.summary.blocked {
             None | Some(BlockedReason::SmallerThanQuota(_)) => self.record.operation.is_none(),
             // What is under way waits for this very answer.
-            Some(BlockedReason::Different | BlockedReason::Corrupt | BlockedReason::Uncompared) => true,
+            Some(
+                BlockedReason::Different
+                | BlockedReason::Corrupt
+                | BlockedReason::Uncompared
+                | BlockedReason::Inconsistent(_),
+            ) => true,
             Some(_) => false,
         };
         let may_be_refused = |action: &Action| match action {

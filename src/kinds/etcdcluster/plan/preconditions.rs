@@ -19,6 +19,8 @@ pub enum BlockedReason {
     Unstarted(Ordinal),
     /// A member does not serve.
     Down(Ordinal),
+    /// A member does not start because its data differ from another member's: they are compared before anything else.
+    Inconsistent(Ordinal),
     /// A member serves, and lacks much of the log.
     CatchingUp(Ordinal),
     /// All serve, not yet for long enough.
@@ -58,6 +60,9 @@ pub fn check(cluster: &ClusterState) -> Result<(), BlockedReason> {
         if member.is_learner {
             return Err(BlockedReason::Learner(ordinal));
         }
+        if cluster.says_different(ordinal, member) {
+            return Err(BlockedReason::Inconsistent(ordinal));
+        }
         if !cluster.is_healthy(ordinal) {
             return Err(BlockedReason::Down(ordinal));
         }
@@ -91,6 +96,11 @@ pub fn check(cluster: &ClusterState) -> Result<(), BlockedReason> {
         Some(Audit::Different { .. }) => Err(BlockedReason::Different),
         Some(Audit::Equal) | None => Ok(()),
     }
+}
+
+/// Whether no change begins until a person has done something, although nothing else says so.
+pub fn needs_a_person(cluster: &ClusterState) -> bool {
+    matches!(check(cluster), Err(BlockedReason::ForeignMember | BlockedReason::Unkept(_)))
 }
 
 /// Whether a change may begin.

@@ -2,8 +2,9 @@
 //! another one grows in its place. Pure.
 //!
 //! Guarantees: remove comes before add, since etcd refuses to add while a voter is not connected; a voter that is
-//! merely down is never removed; the cause is the data or nothing. A voter that serves, and whose claim is being
-//! deleted, is removed only while all is well and two others stay.
+//! merely down is never removed; the cause is the data or nothing. A voter that says itself that its data differ is
+//! removed only once a comparison has found a majority that agrees without it, at the revision that the voter names. A
+//! voter that serves, and whose claim is being deleted, is removed only while all is well and two others stay.
 
 use super::cluster_state::ClusterState;
 use super::decision::Decision;
@@ -17,8 +18,9 @@ pub fn failed_voter(cluster: &ClusterState) -> Option<Decision> {
     let can_be_moved = voters.len() > 2 && preconditions::hold(cluster);
     voters.retain(|(ordinal, _)| cluster.may_replace(*ordinal));
     let failed = voters.iter().rfind(|(ordinal, _)| cluster.has_lost_data(*ordinal));
+    let different = || voters.iter().rfind(|(ordinal, member)| cluster.is_found_different(*ordinal, member));
     let held = || voters.iter().rfind(|(ordinal, _)| can_be_moved && cluster.holds_claim(*ordinal));
-    let (ordinal, member) = *failed.or_else(held)?;
+    let (ordinal, member) = *failed.or_else(different).or_else(held)?;
     cluster.can_spare(member).then(|| remove(cluster, OperationKind::Replace, ordinal, member)).flatten()
 }
 

@@ -23,8 +23,11 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     if !cluster.seen.refusals.services {
         actions.extend(housekeeping::apply_services(cluster));
     }
+    if !cluster.seen.refusals.budget {
+        actions.extend(housekeeping::restore_budget(cluster));
+    }
     actions.extend(pods(cluster));
-    let entries = retold(cluster).into_iter().chain(rebuilt(cluster));
+    let entries = altered(cluster).into_iter().chain(retold(cluster)).chain(rebuilt(cluster));
     actions.extend(cluster.write_config(entries.collect()));
     actions.extend(terminal(cluster));
     if cluster.seen.refusals.volume.is_none() {
@@ -38,6 +41,17 @@ fn pods(cluster: &ClusterState) -> Option<Action> {
     let kept = cluster.stateful_set().map_or(0, |set| set.replicas);
     let replicas = kept.max(cluster.least_replicas());
     if replicas == 0 { None } else { cluster.apply_stateful_set(replicas, cluster.template()) }
+}
+
+/// The entries beside whose options another client has written others: they are written again, with those of the spec.
+fn altered(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
+    if !cluster.seen.config.is_known_and(|config| config.is_altered) {
+        return BTreeMap::new();
+    }
+    // The entry of one that joins names the members, which a list alone has.
+    let is_known = |entry: &ConfigEntry| entry.purpose != Purpose::Join || cluster.membership().is_some();
+    let entries = cluster.seen.entries().filter(|(_, entry)| is_known(entry));
+    entries.map(|(ordinal, entry)| (ordinal, entry.clone())).collect()
 }
 
 /// Entries for pods that came back, on the volume that the entry was made for, as another pod or from another template;

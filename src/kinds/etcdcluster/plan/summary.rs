@@ -95,7 +95,7 @@ pub fn of(cluster: &ClusterState, decision: &Decision) -> Summary {
     let findings = [
         available(cluster),
         progressing(cluster, decision),
-        degraded(&problems),
+        degraded(cluster, &members, &problems),
         quorum_lost(cluster),
         certificates_ready(cluster),
         spec_valid(cluster),
@@ -172,22 +172,34 @@ const fn finding(about: &'static str, state: State, reason: &'static str) -> Fin
     Finding { about, state, reason, ordinal: None }
 }
 
-/// Whether what the spec asks for serves, or else the worst of what keeps it from that.
+/// Reasons of CertificatesReady with which something that is asked for does not come about until a person changes it:
+/// changes of members, or root's password.
+const NEED_A_PERSON: [&str; 3] =
+    [reason::SECRET_UNREADABLE, reason::CERTIFICATE_INVALID, reason::ROOT_PASSWORD_UNSET];
+
+/// Whether what the spec asks for serves and can be changed, or else the worst of what keeps it from that.
 fn ready(cluster: &ClusterState, findings: &[Finding]) -> Finding {
     let in_the_way = [
         (condition::SPEC_VALID, State::False),
         (condition::DEGRADED, State::True),
         (condition::AVAILABLE, State::False),
         (condition::AVAILABLE, State::Unknown),
+        (condition::CERTIFICATES_READY, State::False),
         (condition::PROGRESSING, State::True),
     ];
-    let found = |(about, state)| findings.iter().find(|one| one.about == about && one.state == state);
+    let is_in_the_way =
+        |one: &Finding| one.about != condition::CERTIFICATES_READY || NEED_A_PERSON.contains(&one.reason);
+    let found = |(about, state)| {
+        findings.iter().find(|one| one.about == about && one.state == state && is_in_the_way(one))
+    };
     let of = |state, reason| finding(condition::READY, state, reason);
     match in_the_way.into_iter().find_map(found) {
         Some(worst) if worst.state == State::Unknown => of(State::Unknown, worst.reason),
         Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::False, worst.reason) },
         None if cluster.desired.is_paused => of(is_at_target(cluster).into(), reason::PAUSED_BY_SPEC),
-        None if is_at_target(cluster) => of(State::True, reason::MEMBERS_READY),
+        None if is_at_target(cluster) && !preconditions::needs_a_person(cluster) => {
+            of(State::True, reason::MEMBERS_READY)
+        }
         None => of(State::False, reason::CHANGE_PENDING),
     }
 }
@@ -235,8 +247,10 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
         let told = cluster.seen.status(ordinal).found();
         told.is_some_and(|told| cluster.cluster_id().is_some_and(|ours| told.cluster_id != ours))
     };
+    let hindered = hindered(cluster);
     let is_excused = |ordinal| {
-        learner == Some(ordinal) || is_being_made(cluster, decision, ordinal) || is_stranger(ordinal)
+        let is_new = learner == Some(ordinal) || is_being_made(cluster, decision, ordinal);
+        is_new && !hindered.contains(&ordinal) || is_stranger(ordinal)
     };
     let down = members(cluster).into_iter().map(|member| (member.ordinal, member.is_healthy));
     let down =
@@ -246,8 +260,9 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     let is_stopped = hold::is_asked_to_stop(cluster);
     let is_quorum_lost = recovery::is_quorum_lost(cluster) && !is_stopped;
     let is_stalled = upgrade::is_stalled(cluster);
-    let is_down = !down.is_empty() && !is_stopped && !is_quorum_lost && !is_stalled;
+    let counts_pods = !is_stopped && !is_quorum_lost && !is_stalled;
     let first = down.first().copied();
+    let other = down.iter().copied().find(|ordinal| !hindered.contains(ordinal));
     // Nothing else can be put right without it.
     let lacks_right = cluster.seen.refused.as_ref().is_some_and(RefusedWrite::lacks_right);
     let severe = [
@@ -264,10 +279,18 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
         (cluster.seen.refused.is_some() && !lacks_right, reason::APPLY_FAILED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
         (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
-        (is_down, reason::MEMBER_DOWN, first),
     ];
-    let all = severe.into_iter().chain(held).chain(others).filter(|(holds, ..)| *holds);
+    let hindered = hindered.iter().map(|ordinal| (counts_pods, reason::POD_NOT_RUNNING, Some(*ordinal)));
+    let down = (counts_pods && other.is_some(), reason::MEMBER_DOWN, other);
+    let all = severe.into_iter().chain(held).chain(others).chain(hindered).chain([down]);
+    let all = all.filter(|(holds, ..)| *holds);
     all.map(|(_, reason, ordinal)| Problem { reason, ordinal }).collect()
+}
+
+/// The ordinals whose pods do not come to run, of those that have to have one, members or not.
+fn hindered(cluster: &ClusterState) -> Vec<Ordinal> {
+    let is_up = |ordinal: Ordinal| cluster.status(ordinal).is_some();
+    cluster.seen.hindered.all().filter(|ordinal| !is_up(*ordinal)).collect()
 }
 
 /// Whether a member is being made that has not served yet, is in time, and has a pod that may still come up.
@@ -281,12 +304,16 @@ fn is_being_made(cluster: &ClusterState, decision: &Decision, ordinal: Ordinal) 
         })
 }
 
-fn degraded(problems: &[Problem]) -> Finding {
-    let worst = problems.first();
-    worst.map_or(finding(condition::DEGRADED, State::False, reason::HEALTHY), |worst| Finding {
-        ordinal: worst.ordinal,
-        ..finding(condition::DEGRADED, State::True, worst.reason)
-    })
+/// Whether something needs attention. A cluster of which no member serves is not called healthy.
+fn degraded(cluster: &ClusterState, members: &[MemberSummary], problems: &[Problem]) -> Finding {
+    let of = |state, reason| finding(condition::DEGRADED, state, reason);
+    match problems.first() {
+        Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::True, worst.reason) },
+        None if members.iter().any(|member| member.is_healthy) => of(State::False, reason::HEALTHY),
+        None if hold::is_asked_to_stop(cluster) => of(State::False, reason::STOPPED),
+        None if cluster.cluster_id().is_none() => of(State::False, reason::BOOTSTRAPPING),
+        None => of(State::Unknown, reason::UNREACHABLE),
+    }
 }
 
 fn quorum_lost(cluster: &ClusterState) -> Finding {

@@ -127,7 +127,8 @@ pub fn apply_again(cluster: &ClusterState) -> Option<Action> {
     let target = target(cluster).filter(|target| cluster.seen.refusals.template == Some(*target))?;
     let set = cluster.stateful_set().filter(|set| set.template != target)?;
     let recovery = cluster.seen.record.recovery.as_ref();
-    let may_move = cluster.membership().is_some()
+    let is_made = cluster.membership().is_some() || cluster.cluster_id().is_none();
+    let may_move = is_made
         && cluster.desired.is_valid
         && !hold::is_asked_to_stop(cluster)
         && !hold::is_name_taken(cluster.seen)

@@ -1,12 +1,13 @@
 //! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
-//! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
-//! stay as they were when it got them, whatever the spec says by now; one that comes beside it gets the same.
+//! Guarantees: an entry that is written reads back the same. A member whose template has not changed keeps the options that
+//! it got, whatever the spec says now, and a new member beside it gets the same options. gatehouse owns each entry that it
+//! writes, also over an equal entry of another client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::etcd::{self, Member};
 use super::metadata;
@@ -15,6 +16,9 @@ use crate::kinds::etcdcluster::agent::entry::Entry;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
 use crate::kinds::etcdcluster::spec::Spec;
+
+/// The option that names the members as they were when an entry was written.
+const INITIAL_CLUSTER: &str = "initial-cluster";
 
 /// The ConfigMap with that `data` alone, to be made where there is none.
 #[must_use]
@@ -58,7 +62,13 @@ pub fn data_over(
             .and_then(|(at, _)| live.data.as_ref()?.get(&names::flags_key(name, *at)))
             .and_then(|text| etcd::read(text));
         let flags = etcd::configuration(spec, &member, kept);
-        [(names::entry_key(name, *ordinal), entry_text(entry)), (names::flags_key(name, *ordinal), flags)]
+        let (key, mut text) = (names::entry_key(name, *ordinal), entry_text(entry));
+        // A value that is written as it stands changes no owner. The entry reads the same with white space behind it.
+        let has_other_owner = is_owned_by_another(spec, live, (&key, &text));
+        if has_other_owner && live.data.as_ref().and_then(|data| data.get(&key)) == Some(&text) {
+            text.push('\n');
+        }
+        [(key, text), (names::flags_key(name, *ordinal), flags)]
     });
     told.collect()
 }
@@ -78,6 +88,49 @@ pub fn entries(config: &ConfigMap, cluster: &str) -> BTreeMap<Ordinal, ConfigEnt
         Some((ordinal, entry_of(text)?))
     });
     entries.collect()
+}
+
+/// The ordinals whose entries another client has written.
+#[must_use]
+pub fn written_by_others(spec: &Spec, live: &ConfigMap) -> BTreeSet<Ordinal> {
+    let data = live.data.iter().flatten();
+    let entries = data.filter_map(|(key, text)| {
+        let ordinal = names::ordinal(spec.name(), key.strip_suffix(names::ENTRY)?)?;
+        is_owned_by_another(spec, live, (key, text)).then_some(ordinal)
+    });
+    entries.collect()
+}
+
+/// Whether another client owns that key of the ConfigMap.
+fn is_owned_by_another(spec: &Spec, live: &ConfigMap, (key, text): (&str, &str)) -> bool {
+    let data = [(key.to_owned(), text.to_owned())].into();
+    manifest(spec, &data).is_owned_by_another(live, names::MANAGER)
+}
+
+/// Whether another client has changed the options beside an entry, or has removed them. `revision`: that of the template
+/// that the spec has now; of an entry with another one, only what makes the member itself is known.
+#[must_use]
+pub fn is_altered(spec: &Spec, live: &ConfigMap, revision: u64) -> bool {
+    let mut entries = entries(live, spec.name()).into_iter();
+    entries.any(|(ordinal, entry)| is_entry_altered(spec, live, (ordinal, &entry), revision))
+}
+
+fn is_entry_altered(spec: &Spec, live: &ConfigMap, entry: (Ordinal, &ConfigEntry), revision: u64) -> bool {
+    let (ordinal, entry) = entry;
+    let key = names::flags_key(spec.name(), ordinal);
+    let Some(text) = live.data.as_ref().and_then(|data| data.get(&key)) else { return true };
+    let found = etcd::read(text);
+    let kept = found.clone().filter(|_| entry.template.revision != revision);
+    let text = etcd::configuration(spec, &Member { ordinal, entry, initial_cluster: &[] }, kept);
+    // A release that writes other options than the last one changes none of a member that runs.
+    let has_other_owner = is_owned_by_another(spec, live, (&key, &text));
+    let comparable = |options: Option<Map<String, Value>>| {
+        options.map(|mut options| {
+            options.remove(INITIAL_CLUSTER);
+            options
+        })
+    };
+    has_other_owner && comparable(found) != comparable(etcd::read(&text))
 }
 
 /// An entry as the pod reads it.

@@ -207,13 +207,13 @@ fn extra(given: BTreeMap<String, String>, minor: Minor) -> Map<String, Value> {
     written.collect()
 }
 
-/// The value of a flag as a file has it; none where a file cannot say it. A value that does not read goes as it is,
-/// for etcd to say so.
+/// The value of a flag as a file has it; none where a file cannot say it. A value that does not read is refused at the
+/// gate; one that was stored before goes as it is, for etcd to refuse.
 fn typed(flag: &str, value: &str) -> Option<Value> {
     let read = match flags::form(flag) {
         Form::Argument => return None,
         Form::Text => None,
-        Form::Number => value.parse::<u64>().ok().map(Value::from),
+        Form::Number => flags::number(flag, value).and_then(whole),
         Form::Switch => value.parse::<bool>().ok().map(Value::from),
         Form::Nanoseconds => nanoseconds(value).map(Value::from),
         Form::List => Some(value.split(',').collect()),
@@ -221,11 +221,12 @@ fn typed(flag: &str, value: &str) -> Option<Value> {
     Some(read.unwrap_or_else(|| value.into()))
 }
 
+/// A whole number, which JSON has of both signs.
+fn whole(number: i128) -> Option<Value> {
+    u64::try_from(number).map(Value::from).or_else(|_| i64::try_from(number).map(Value::from)).ok()
+}
+
 fn nanoseconds(value: &str) -> Option<u64> {
-    // Etcd reads a bare 0, and this does not.
-    if value == "0" {
-        return Some(0);
-    }
     u64::try_from(duration::parse(value).ok()?.as_nanos()).ok()
 }
 

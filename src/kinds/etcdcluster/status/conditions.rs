@@ -5,6 +5,9 @@
 mod objects;
 mod recovery;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -32,7 +35,8 @@ pub fn of(
     let mut conditions = said.previous.conditions.clone().unwrap_or_default();
     let lost_since = lost_since(&conditions).unwrap_or(said.now);
     let certificates = said.certificates;
-    let facts = Facts { spec, name: spec.name(), seen, plan, certificates, backup, lost_since };
+    let (name, hindrances) = (spec.name(), said.hindrances);
+    let facts = Facts { spec, name, seen, plan, certificates, hindrances, backup, lost_since };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
     let backups = backups::statement(spec, seen, backup, said.backups, said.now);
     for statement in found.chain([backups]) {
@@ -68,6 +72,7 @@ struct Facts<'a> {
     seen: &'a Observation,
     plan: &'a Plan,
     certificates: Option<&'a str>,
+    hindrances: &'a BTreeMap<Ordinal, String>,
     backup: Option<&'a BackupStatus>,
     /// Since when the quorum is called lost; now, where it is not yet.
     lost_since: Timestamp,
@@ -85,7 +90,7 @@ impl Facts<'_> {
         let message = match about {
             about::READY => self.ready(reason),
             about::PROGRESSING => self.progressing(reason),
-            about::DEGRADED => self.degraded(),
+            about::DEGRADED => self.degraded(reason),
             about::SPEC_VALID => self.spec_valid(reason),
             about::CERTIFICATES_READY => self.certificates(reason),
             about::PAUSED if state == State::True => {
@@ -104,11 +109,23 @@ impl Facts<'_> {
             reason::CHANGE_PENDING => return self.at_rest(),
             _ => {}
         }
-        let telling =
-            [about::SPEC_VALID, about::DEGRADED, about::PROGRESSING, about::AVAILABLE, about::PAUSED];
+        let telling = [
+            about::SPEC_VALID,
+            about::DEGRADED,
+            about::CERTIFICATES_READY,
+            about::PROGRESSING,
+            about::AVAILABLE,
+            about::PAUSED,
+        ];
+        // In the way are these two only as they stand here, whatever words others share with them.
+        let is_in_the_way = |one: &Finding| match one.about {
+            about::DEGRADED => one.state == State::True,
+            about::CERTIFICATES_READY => one.state == State::False,
+            _ => true,
+        };
         let found = |about: &&str| {
             let mut findings = self.plan.summary.findings.iter();
-            findings.find(|one| one.about == *about && one.reason == reason)
+            findings.find(|one| one.about == *about && one.reason == reason && is_in_the_way(one))
         };
         telling.iter().find_map(found).map(|finding| self.statement(finding).message).unwrap_or_default()
     }
@@ -163,8 +180,12 @@ impl Facts<'_> {
         }
     }
 
-    fn hindrance(&self, ordinal: Ordinal) -> Option<&'static str> {
-        match self.seen.pod(ordinal) {
+    /// Why the pod of a member does not come to serve: in Kubernetes' words where it says so, else by its phase.
+    fn hindrance(&self, ordinal: Ordinal) -> Option<Cow<'_, str>> {
+        if let Some(words) = self.hindrances.get(&ordinal) {
+            return Some(words.as_str().into());
+        }
+        let said = match self.seen.pod(ordinal) {
             Fact::Known(pod) if pod.is_deleting => Some("its pod is being deleted"),
             Fact::Known(pod) => {
                 let entry = self.seen.entry(ordinal).found();
@@ -173,7 +194,8 @@ impl Facts<'_> {
             }
             Fact::Absent => Some("it has no pod"),
             Fact::Unknown => None,
-        }
+        };
+        said.map(Cow::Borrowed)
     }
 
     fn progressing(&self, reason: &str) -> String {
@@ -211,7 +233,7 @@ impl Facts<'_> {
     /// What an operation waits for.
     fn waits(&self, target: Option<Target>) -> Option<String> {
         match (target, self.plan.summary.step) {
-            (Some(Target::Member(ordinal)), _) => self.hindrance(ordinal).map(str::to_owned),
+            (Some(Target::Member(ordinal)), _) => self.hindrance(ordinal).map(Cow::into_owned),
             (Some(Target::Version(version)), Step::Prepare(Preparation::Backup)) => {
                 Some(backups::before_upgrade(self.name, version, self.seen))
             }
@@ -234,13 +256,24 @@ impl Facts<'_> {
     }
 
     /// All that needs attention.
-    fn degraded(&self) -> String {
-        let all = self.plan.summary.problems.iter().map(|problem| self.problem(*problem));
-        let all: Vec<_> = all.collect();
-        if all.is_empty() {
-            format!("all members serve and no alarm is armed{}", self.uncompared())
-        } else {
+    fn degraded(&self, reason: &str) -> String {
+        let summary = &self.plan.summary;
+        match reason {
+            reason::STOPPED => return "the cluster is stopped".to_owned(),
+            reason::BOOTSTRAPPING if summary.problems.is_empty() => {
+                return "no member serves yet: the first one is being made".to_owned();
+            }
+            reason::UNREACHABLE => return "no member answers".to_owned(),
+            _ => {}
+        }
+        let all: Vec<_> = summary.problems.iter().map(|problem| self.problem(*problem)).collect();
+        let (ready, members) = (summary.ready_replicas, summary.members.len());
+        if !all.is_empty() {
             all.join("; ")
+        } else if ready < members {
+            format!("{ready} of {members} members serve, the others are being made, and no alarm is armed")
+        } else {
+            format!("all members serve and no alarm is armed{}", self.uncompared())
         }
     }
 
@@ -281,13 +314,19 @@ impl Facts<'_> {
                 format!("{who} fails to start with the new spec{why}{way}")
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
+            reason::POD_NOT_RUNNING => format!("{who} has no running pod{why}"),
             _ => self.down(),
         }
     }
 
-    /// Who does not serve, and why.
+    /// Who does not serve, and why; not those whose pod is a problem of its own.
     fn down(&self) -> String {
-        let members = self.plan.summary.members.iter().filter(|member| !member.is_healthy);
+        let has_own = |ordinal| {
+            let own = Problem { reason: reason::POD_NOT_RUNNING, ordinal: Some(ordinal) };
+            self.plan.summary.problems.contains(&own)
+        };
+        let members = self.plan.summary.members.iter();
+        let members = members.filter(|member| !member.is_healthy && !has_own(member.ordinal));
         let down: Vec<_> = members.map(|member| self.with_hindrance(member.ordinal)).collect();
         let verb = if down.len() == 1 { "does" } else { "do" };
         format!("{} {verb} not serve", messages::listed(&down))

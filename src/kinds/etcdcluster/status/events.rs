@@ -29,6 +29,7 @@ const TOLD: [(&str, State, &[&str]); 5] = [
             reason::FORBIDDEN,
             reason::UPGRADE_STALLED,
             reason::LEARNER_STUCK,
+            reason::POD_NOT_RUNNING,
         ],
     ),
     (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),

@@ -59,8 +59,8 @@ const fn cause(cause: Cause) -> &'static str {
         }
         Cause::DataCorrupt => "etcd cannot read its data",
         Cause::Inconsistent => {
-            "etcd does not start because its data differ from another member's, and it cannot tell whose are wrong: \
-             see the data of which members differ before a claim is deleted"
+            "etcd does not start because its data differ from another member's: it is replaced if the others are a \
+             majority that agrees"
         }
         Cause::Removed => "etcd says that it has been removed",
         Cause::Other => "its containers end with an error",
@@ -133,6 +133,10 @@ pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
         BlockedReason::Learner(ordinal) => format!("{} does not vote yet", member(ordinal)),
         BlockedReason::Unstarted(ordinal) => format!("{} has not started yet", member(ordinal)),
         BlockedReason::Down(ordinal) => format!("{} does not serve", member(ordinal)),
+        BlockedReason::Inconsistent(ordinal) => format!(
+            "{} does not start because its data differ from another member's: gatehouse compares them with the others'",
+            member(ordinal)
+        ),
         BlockedReason::CatchingUp(ordinal) => {
             format!("{} serves, and lacks much of the log yet", member(ordinal))
         }

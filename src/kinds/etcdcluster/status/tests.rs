@@ -14,9 +14,9 @@ use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
-    GrowthHindrance, Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind,
-    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, Refusals, ResourceVersion, Role,
-    RootPassword, StatefulSet, Target, Template, Uid, Unreadable, Version, Volume,
+    GrowthHindrance, Handle, Hindered, Member, MemberId, MemberStatus as Answer, Membership, Operation,
+    OperationKind, Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, Refusals,
+    ResourceVersion, Role, RootPassword, StatefulSet, Target, Template, Uid, Unreadable, Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Finding, plan};
 use crate::kinds::etcdcluster::resources::tests::{cluster, plain};
@@ -70,6 +70,7 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
         is_deleting: false,
         startup_age: Age::PastDeadline,
         role: Some(Role::Voter),
+        own_print: None,
     }
 }
 
@@ -92,6 +93,7 @@ fn volume(ordinal: u32) -> Volume {
 }
 
 /// A cluster of three that serves.
+#[expect(clippy::too_many_lines, reason = "one field of what is read a line")]
 pub fn seen(of: &Spec) -> Observation {
     let template = of.desired(None).template;
     let all = || (0..3).map(Ordinal);
@@ -104,7 +106,6 @@ pub fn seen(of: &Spec) -> Observation {
         raft_index: None,
         skips_check: false,
     };
-    let volume = |ordinal: Ordinal| volume(ordinal.0);
     let member = |ordinal: Ordinal| Member {
         id: id(ordinal.0),
         ordinal: Some(ordinal),
@@ -121,6 +122,7 @@ pub fn seen(of: &Spec) -> Observation {
         template,
         has_our_guard: true,
         labels_voters: true,
+        is_altered: false,
     };
     Observation {
         record: Record { cluster_id: Some(CLUSTER), operation: None, recovery: None },
@@ -134,10 +136,15 @@ pub fn seen(of: &Spec) -> Observation {
         certificates: Certificates::Disabled,
         certificate_secrets: None,
         stateful_set: Fact::Known(set),
-        config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
+        config: Fact::Known(Config {
+            handle: handle("config", 0),
+            owner: Owner::Ours,
+            entries,
+            is_altered: false,
+        }),
         budget: Fact::Known(budget()),
         pods: Fact::Known(pods.collect()),
-        volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal))).collect()),
+        volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal.0))).collect()),
         statuses: all().map(|ordinal| (ordinal, Fact::Known(answer(ordinal.0)))).collect(),
         membership: Fact::Known(membership.clone()),
         last_membership: Fact::Known(membership),
@@ -151,6 +158,7 @@ pub fn seen(of: &Spec) -> Observation {
         backup: Fact::Absent,
         has_finalizer: true,
         refused: None,
+        hindered: Hindered::default(),
         refusals: Refusals::default(),
     }
 }
@@ -168,7 +176,13 @@ fn without_the_last(of: &Spec, phase: PodPhase) -> Observation {
 }
 
 fn after(previous: &EtcdClusterStatus, now: i64) -> StatusInputs<'_> {
-    StatusInputs { previous, certificates: None, backups: NO_BACKUPS, now: second(now) }
+    StatusInputs {
+        previous,
+        certificates: None,
+        backups: NO_BACKUPS,
+        hindrances: const { &BTreeMap::new() },
+        now: second(now),
+    }
 }
 
 pub fn status(cluster: &Spec, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {

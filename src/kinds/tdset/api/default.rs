@@ -2,6 +2,8 @@
 //!
 //! Nothing that v1alpha1 can say is written, so that an object of it reads back as it was written.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::api::Version;
@@ -25,32 +27,42 @@ pub static DEFAULTS: [Field; 2] = [
 
 fn zone_is_given(context: &Context) -> Vec<Warning> {
     match context.written {
-        // v1alpha1 has no other zone, and meant a window to be empty where its end is before its start.
-        Version::V1Alpha1 => wrapping(context.object),
+        // v1alpha1 has no other zone.
+        Version::V1Alpha1 => Vec::new(),
         Version::V1 => vec![Warning::new(format!(
             "spec.timeZone: not given, set to {TIME_ZONE}; name a zone if local time is meant, such as Europe/Berlin"
         ))],
     }
 }
 
-/// A warning for each window that goes on into the next day: in older releases of the API it was never active.
-fn wrapping(object: &Value) -> Vec<Warning> {
-    let windows = object.pointer("/spec/windows").and_then(Value::as_array);
-    let wrapping = windows.into_iter().flatten().enumerate().filter_map(|(at, window)| {
-        let (from, to) = (window.get("from")?.as_str()?, window.get("to")?.as_str()?);
-        (to < from).then(|| {
-            Warning::new(format!(
-                "spec.schedulingConfig[{at}]: wraps midnight: from {from} to {to} of the next day, UTC"
-            ))
-        })
+/// A warning for each new window of v1alpha1 that goes on into the next day: in older releases of the API it was never
+/// active.
+pub(super) fn wrapping(context: &Context) -> Vec<Warning> {
+    let stored: HashSet<_> = context.stored.into_iter().flat_map(windows).filter_map(hours).collect();
+    let zone = context.object.pointer("/spec/timeZone").and_then(Value::as_str).unwrap_or(TIME_ZONE);
+    let zone = if zone == TIME_ZONE { "UTC" } else { zone };
+    let wrapping = windows(context.object).enumerate().filter_map(|(at, window)| {
+        let (from, to) = hours(window).filter(|hours| hours.1 < hours.0 && !stored.contains(hours))?;
+        let path = format!("spec.schedulingConfig[{at}]");
+        Some(Warning::new(format!("{path}: wraps midnight: from {from} to {to} of the next day, {zone}")))
     });
     wrapping.take(MOST_NAMED).collect()
+}
+
+fn windows(object: &Value) -> impl Iterator<Item = &Value> {
+    object.pointer("/spec/windows").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn hours(window: &Value) -> Option<(&str, &str)> {
+    Some((window.get("from")?.as_str()?, window.get("to")?.as_str()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::default::complete;
+    use crate::api::Kind as _;
+    use crate::api::default::{complete, completed};
+    use crate::api::validation::{Change, Written};
     use crate::kinds::tdset::api::TDSetKind;
 
     fn default(object: &mut Value, written: Version) -> Vec<Warning> {
@@ -83,14 +95,50 @@ mod tests {
         assert_eq!(warnings, [Warning::new("spec.timeZone: not given, stays Europe/Berlin")]);
     }
 
+    /// What a write by v1alpha1 stores, and its warnings.
+    fn written(new: &Value, old: Option<&Value>) -> (Value, Vec<String>) {
+        let version = Version::V1Alpha1;
+        let of = |object| Written { version, object };
+        let change =
+            Change { new: of(new), old: old.map(of), author: version, now: jiff::Timestamp::UNIX_EPOCH };
+        let (object, additions) = completed(&TDSetKind, &change);
+        (object.into_owned(), additions.warnings.iter().map(ToString::to_string).collect())
+    }
+
+    fn nights(hours: &[(u32, u32)]) -> Value {
+        let window = |(start, end): &(u32, u32)| json!({"startTime": start, "endTime": end, "replica": 1});
+        json!({"spec": {"schedulingConfig": hours.iter().map(window).collect::<Vec<_>>()}})
+    }
+
     #[test]
-    fn a_v1alpha1_object_gets_its_zone_in_silence_and_a_warning_about_nights() {
-        let windows = json!([{"from": "08:00", "to": "18:00"}, {"from": "19:00", "to": "00:00"}]);
-        let mut object = json!({"spec": {"windows": windows}});
-        let warnings = default(&mut object, Version::V1Alpha1);
-        assert_eq!(object, json!({"spec": {"windows": windows, "timeZone": "Etc/UTC"}}));
-        let expected = "spec.schedulingConfig[1]: wraps midnight: from 19:00 to 00:00 of the next day, UTC";
-        assert_eq!(warnings, [Warning::new(expected)]);
+    fn a_v1alpha1_object_gets_its_zone_in_silence_and_a_warning_about_nights_at_each_write_of_one() {
+        let (stored, warnings) = written(&nights(&[(8, 18), (19, 0)]), None);
+        assert_eq!(stored["spec"]["timeZone"], "Etc/UTC");
+        let night = |at: u32, from: &str, to: &str, zone: &str| {
+            format!(
+                "spec.schedulingConfig[{at}]: wraps midnight: from {from} to {to} of the next day, {zone}"
+            )
+        };
+        assert_eq!(warnings, [night(1, "19:00", "00:00", "UTC")]);
+
+        let stored = TDSetKind.lens().convert(stored, Version::V1, Version::V1Alpha1);
+        for (edit, expected) in [
+            (vec![(8, 18), (23, 7)], vec![night(1, "23:00", "07:00", "UTC")]),
+            (vec![(23, 7), (19, 0)], vec![night(0, "23:00", "07:00", "UTC")]),
+            (vec![(8, 18), (19, 0)], vec![]),
+            (vec![(19, 0)], vec![]),
+            (
+                vec![(22, 1), (23, 7)],
+                vec![night(0, "22:00", "01:00", "UTC"), night(1, "23:00", "07:00", "UTC")],
+            ),
+        ] {
+            assert_eq!(written(&nights(&edit), Some(&stored)).1, expected, "{edit:?}");
+        }
+        let mut in_berlin = stored;
+        in_berlin["metadata"]["annotations"] =
+            json!({"conversion.gatehouse.dev/spec.timeZone": "\"Europe/Berlin\""});
+        let warnings = written(&nights(&[(23, 7)]), Some(&in_berlin)).1;
+        assert_eq!(warnings, [night(0, "23:00", "07:00", "Europe/Berlin")]);
     }
 
     #[test]

@@ -16,9 +16,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::Value;
 
-use crate::api::default::Field;
+use crate::api::default::{Context, Field};
 use crate::api::definition;
-use crate::api::field::Validation;
+use crate::api::field::{Validation, Warning};
 use crate::api::lens::Lens;
 use crate::api::policy::Workload;
 use crate::api::schema::Schemas;
@@ -55,6 +55,10 @@ impl Kind for TDSetKind {
 
     fn defaults(&self) -> &'static [Field] {
         &default::DEFAULTS
+    }
+
+    fn changed_meanings(&self, context: &Context) -> Vec<Warning> {
+        default::wrapping(context)
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, now: Option<Timestamp>) -> Validation {

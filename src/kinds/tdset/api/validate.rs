@@ -11,6 +11,7 @@ mod target;
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -124,6 +125,11 @@ fn range(
     }
 }
 
+/// Whether both texts are dates, and the first of them is the earlier one.
+fn is_before(date: &str, other: &str) -> bool {
+    date.parse::<Date>().is_ok_and(|date| other.parse().is_ok_and(|other| date < other))
+}
+
 fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validation) {
     let path = Path::spec().at("windows");
     // The first version of the API took windows of no length; what is stored is never active, and no fault.
@@ -137,7 +143,7 @@ fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, validation: &mut Validatio
             validation.reject(FieldError::invalid(path().at("to"), &window.to, detail));
         }
         match &window.season {
-            Some(v1::Season { first: Some(first), last: Some(last) }) if last < first => {
+            Some(v1::Season { first: Some(first), last: Some(last) }) if is_before(last, first) => {
                 let path = path().at("season").at("last");
                 validation.reject(FieldError::invalid(path, last, "must not be before first"));
             }

@@ -32,6 +32,10 @@ pub struct Bounds {
     pub written_min: Option<i32>,
     /// The upper bound, as it is written.
     pub written_max: Option<i32>,
+    /// A count below the lower bound at which it keeps the workload while nothing is to be done.
+    pub idle: Option<i32>,
+    /// Whether an annotation has it leave the workload as it is.
+    pub is_paused: bool,
     /// Who wrote the lower bound last.
     pub writer: Writer,
     /// Who wrote the upper one last.
@@ -59,6 +63,8 @@ impl Bounds {
             resource_version: found.metadata.resource_version.clone(),
             written_min,
             written_max: spec.map(|spec| spec.max_replicas),
+            idle: None,
+            is_paused: false,
             writer: Writer::of(&found.metadata),
             writer_of_max: Writer::of_max(&found.metadata),
             goes_to_zero: written_min == Some(0),
@@ -105,6 +111,8 @@ impl Bounds {
             resource_version: found.meta().resource_version.clone(),
             written_min: count("/spec/minReplicaCount"),
             written_max: count("/spec/maxReplicaCount"),
+            idle: count("/spec/idleReplicaCount"),
+            is_paused: found.meta().annotations.iter().flatten().any(|(name, value)| pauses(name, value)),
             writer: Writer::of(found.meta()),
             writer_of_max: Writer::of_max(found.meta()),
             goes_to_zero: true,
@@ -139,6 +147,12 @@ impl Bounds {
         self.written_max.unwrap_or(MOST_OF_SCALED_OBJECTS)
     }
 
+    /// Whether it leaves a workload of that count as it is, while it is at work and not paused.
+    #[must_use]
+    pub fn allows(&self, count: i32) -> bool {
+        (self.min()..=self.max()).contains(&count) || self.idle == Some(count)
+    }
+
     /// The least that the lower bound can be.
     #[must_use]
     pub fn least_min(&self) -> i32 {
@@ -171,6 +185,13 @@ impl Bounds {
     pub fn shown(&self) -> String {
         format!("{} {}", self.kind.as_str(), self.place.name)
     }
+}
+
+/// Whether an annotation pauses a ScaledObject: at a count of its own, or as the workload is (KEDA
+/// `apis/keda/v1alpha1/scaledobject_types.go`).
+fn pauses(name: &str, value: &str) -> bool {
+    let is_set = matches!(value, "true" | "1" | "t" | "T" | "True" | "TRUE");
+    name == "autoscaling.keda.sh/paused-replicas" || (name == "autoscaling.keda.sh/paused" && is_set)
 }
 
 /// Whether a metric exists for a workload of no replicas: it is not one of its pods.

@@ -9,9 +9,10 @@ use std::fmt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta, Time};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::super::names::{COUNT_MANAGER, MANAGER};
 
@@ -30,6 +31,9 @@ const RECONCILERS: [&str; 5] = [
     "helm-controller",
     "flux-client-side-apply",
 ];
+
+/// The fields of the spec that an entry has where it owns no more than a count.
+const COUNT_ALONE: &str = r#"{"f:replicas":{}}"#;
 
 /// The subresource by which counts are written whose field is not known.
 const SCALE: &str = "scale";
@@ -58,16 +62,33 @@ pub fn trim(metadata: &mut ObjectMeta) {
         let entries = entries.into_iter().map(|entry| FoundEntry {
             fields_v1: entry.fields_v1.and_then(|tree| Fields::deserialize(tree.0).ok()),
             manager: entry.manager,
+            operation: entry.operation,
             subresource: entry.subresource,
             time: entry.time,
         });
-        trimmed(entries)
+        trimmed(entries.collect())
     });
 }
 
+/// Leaves of managed fields the entries of other clients alone, which few of the objects have that we make.
+pub fn retain_others(metadata: &mut ObjectMeta) {
+    let is_other = |entry: &ManagedFieldsEntry| {
+        let writer = (entry.manager.as_deref(), entry.operation.as_deref());
+        entry.subresource.is_none() && writer != (Some(MANAGER), Some("Apply"))
+    };
+    let entries = metadata.managed_fields.take().into_iter().flatten();
+    let others: Vec<_> = entries.filter(is_other).collect();
+    metadata.managed_fields = Some(others).filter(|others| !others.is_empty());
+}
+
 /// The entries that tell whose the count is.
-pub(super) fn trimmed(entries: impl IntoIterator<Item = FoundEntry>) -> Vec<ManagedFieldsEntry> {
+pub(super) fn trimmed(entries: Vec<FoundEntry>) -> Vec<ManagedFieldsEntry> {
     entries.into_iter().filter_map(FoundEntry::trimmed).collect()
+}
+
+/// The entries of other clients that own more of the spec than a count, as managed fields have them.
+pub(super) fn others(entries: &[FoundEntry]) -> Vec<ManagedFieldsEntry> {
+    entries.iter().filter_map(FoundEntry::of_another).collect()
 }
 
 /// An entry of managed fields as it is watched. No tree is made of its fields, which of a Deployment takes longer than
@@ -76,6 +97,7 @@ pub(super) fn trimmed(entries: impl IntoIterator<Item = FoundEntry>) -> Vec<Mana
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoundEntry {
     manager: Option<String>,
+    operation: Option<String>,
     subresource: Option<String>,
     time: Option<Time>,
     fields_v1: Option<Fields>,
@@ -84,22 +106,40 @@ pub(super) struct FoundEntry {
 impl FoundEntry {
     /// What is kept of it, if it tells whose the count is.
     fn trimmed(self) -> Option<ManagedFieldsEntry> {
-        let Self { manager, subresource, time, fields_v1 } = self;
-        let Fields { in_spec, paths } = fields_v1.unwrap_or_default();
-        let is_kept =
-            !paths.is_empty() || subresource.as_deref() == Some(SCALE) || (in_spec && subresource.is_none());
+        let Self { manager, subresource, time, fields_v1, .. } = self;
+        let Fields { spec, paths } = fields_v1.unwrap_or_default();
+        let is_kept = !paths.is_empty()
+            || subresource.as_deref() == Some(SCALE)
+            || (spec.is_some() && subresource.is_none());
         let fields_v1 = (!paths.is_empty()).then(|| FieldsV1(Value::String(paths.join(" "))));
         let entry =
             ManagedFieldsEntry { manager, subresource, time, fields_v1, ..ManagedFieldsEntry::default() };
         is_kept.then_some(entry)
+    }
+
+    /// The entry with the fields of the spec, if it is of another client and has more of them than a count. What we
+    /// merge counts too: only an apply removes a field that is no longer wanted.
+    fn of_another(&self) -> Option<ManagedFieldsEntry> {
+        let is_ours = self.manager.as_deref() == Some(MANAGER) && self.operation.as_deref() == Some("Apply");
+        let spec = self.fields_v1.as_ref()?.spec.as_deref().filter(|_| !is_ours)?;
+        if self.subresource.is_some() || spec.get() == COUNT_ALONE {
+            return None;
+        }
+        let fields = json!({"f:spec": serde_json::from_str::<Value>(spec.get()).ok()?});
+        Some(ManagedFieldsEntry {
+            manager: self.manager.clone(),
+            operation: self.operation.clone(),
+            fields_v1: Some(FieldsV1(fields)),
+            ..ManagedFieldsEntry::default()
+        })
     }
 }
 
 /// What is read of a tree of fields, or of what [`trim`] leaves of one.
 #[derive(Default)]
 struct Fields {
-    /// Whether some are in the spec.
-    in_spec: bool,
+    /// Those in the spec, if there are any.
+    spec: Option<Box<RawValue>>,
     /// The paths of those that hold counts and upper bounds.
     paths: Vec<&'static str>,
 }
@@ -109,7 +149,7 @@ impl<'de> Deserialize<'de> for Fields {
         #[derive(Deserialize)]
         struct Tree {
             #[serde(rename = "f:spec")]
-            spec: Option<OfSpec>,
+            spec: Option<Box<RawValue>>,
         }
 
         /// In the order of the constants.
@@ -138,19 +178,20 @@ impl<'de> Deserialize<'de> for Fields {
 
             fn visit_map<A: MapAccess<'de>>(self, tree: A) -> Result<Fields, A::Error> {
                 let Tree { spec } = Tree::deserialize(MapAccessDeserializer::new(tree))?;
-                let Some(spec) = spec else { return Ok(Fields::default()) };
+                let Some(text) = spec else { return Ok(Fields::default()) };
+                let spec: OfSpec = serde_json::from_str(text.get()).map_err(A::Error::custom)?;
                 let counts = [spec.replicas, spec.min_replicas, spec.min_replica_count];
                 let all =
                     counts.into_iter().chain([spec.max_replicas, spec.max_replica_count]).zip(all_paths());
                 Ok(Fields {
-                    in_spec: true,
+                    spec: Some(text),
                     paths: all.filter_map(|(field, path)| field.map(|_| path)).collect(),
                 })
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Fields, E> {
                 let paths: Vec<_> = all_paths().filter(|path| is_in(text, path)).collect();
-                Ok(Fields { in_spec: !paths.is_empty(), paths })
+                Ok(Fields { spec: None, paths })
             }
         }
 

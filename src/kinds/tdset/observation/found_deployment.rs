@@ -1,7 +1,7 @@
 //! A Deployment as it is watched: its count and its state are read, and the rest of its spec stays text. Pure.
 //!
 //! The spec is asked for as a whole where it has changed: whether all that is asked for is there
-//! ([`Manifest::missing_from`](crate::controllers::manifest::Manifest::missing_from)). As text it takes an eighth of the
+//! ([`Manifest::deviation`](crate::controllers::manifest::Manifest::deviation)). As text it takes an eighth of the
 //! memory that its types take, and no time in each event of the watch. The same goes for labels and annotations: a map of
 //! one takes half a kilobyte.
 
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube::Resource;
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -20,20 +20,37 @@ use super::found_metadata::{self, is_same_metadata};
 use crate::controllers::difference::Difference;
 
 /// A Deployment.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoundDeployment {
     /// Its metadata, as far as they are read; without labels and annotations once it is trimmed.
-    #[serde(default, deserialize_with = "found_metadata::metadata")]
     pub metadata: ObjectMeta,
     /// Those, as the text of metadata that has nothing else.
-    #[serde(skip)]
     marks: Option<Box<str>>,
+    /// The managed fields of other clients that own more of its spec than the count, as text. Few Deployments have any.
+    others: Option<Box<str>>,
     /// What it is to be.
-    #[serde(default)]
     pub spec: FoundSpec,
     /// What it is.
-    #[serde(default)]
     pub status: DeploymentStatus,
+}
+
+impl<'de> Deserialize<'de> for FoundDeployment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Found {
+            #[serde(default, deserialize_with = "found_metadata::metadata_and_others")]
+            metadata: (ObjectMeta, Vec<ManagedFieldsEntry>),
+            #[serde(default)]
+            spec: FoundSpec,
+            #[serde(default)]
+            status: DeploymentStatus,
+        }
+        let Found { metadata: (metadata, others), spec, status } = Found::deserialize(deserializer)?;
+        let others = Some(others).filter(|others| !others.is_empty());
+        let others =
+            others.and_then(|others| serde_json::to_string(&others).ok()).map(String::into_boxed_str);
+        Ok(Self { metadata, marks: None, others, spec, status })
+    }
 }
 
 impl FoundDeployment {
@@ -65,6 +82,7 @@ impl FoundDeployment {
     pub fn difference(before: &Self, after: &Self) -> Difference {
         let is_same_but_for_status = before.spec == after.spec
             && before.marks == after.marks
+            && before.others == after.others
             && is_same_metadata(&before.metadata, &after.metadata);
         if !is_same_but_for_status || before.words() != after.words() {
             Difference::More
@@ -119,8 +137,11 @@ impl Serialize for FoundDeployment {
             spec: &'a FoundSpec,
             status: &'a DeploymentStatus,
         }
-        let Self { metadata, marks, spec, status } = self;
+        let Self { metadata, marks, others, spec, status } = self;
         let mut metadata = metadata.clone();
+        if let Some(others) = others {
+            metadata.managed_fields = Some(serde_json::from_str(others).map_err(S::Error::custom)?);
+        }
         if let Some(marks) = marks {
             let marks: ObjectMeta = serde_json::from_str(marks).map_err(S::Error::custom)?;
             (metadata.labels, metadata.annotations) = (marks.labels, marks.annotations);
@@ -196,7 +217,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::controllers::deviation::Deviation;
     use crate::controllers::manifest::{Manifest, Place};
+    use crate::kinds::tdset::names::MANAGER;
 
     #[test]
     fn its_count_is_read_and_all_of_its_spec_is_there_to_compare_with() {
@@ -214,6 +237,24 @@ mod tests {
             let found: FoundDeployment = serde_json::from_str(&without.to_string()).unwrap();
             assert_eq!(found.replicas(), 1, "{without}");
         }
+    }
+
+    #[test]
+    fn what_other_clients_added_to_its_spec_is_found_and_the_count_is_not() {
+        let deviation = |manager: &str, fields: Value| {
+            let entry = json!({"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": fields}});
+            let object = json!({"metadata": {"name": "shop", "managedFields": [entry]},
+                "spec": {"replicas": 3, "paused": true, "minReadySeconds": 5}});
+            let mut found: FoundDeployment = serde_json::from_str(&object.to_string()).unwrap();
+            found.trim();
+            let object = json!({"kind": "Deployment", "spec": {"minReadySeconds": 5}});
+            let deviation = Manifest { place: Place::of(&found), object }.deviation(&found, MANAGER);
+            (deviation, found.others.is_some())
+        };
+        assert_eq!(deviation("kubectl", json!({"f:paused": {}})), (Deviation::Added, true));
+        assert_eq!(deviation(MANAGER, json!({"f:paused": {}})), (Deviation::Added, true));
+        assert_eq!(deviation("kubectl", json!({"f:replicas": {}})), (Deviation::Nothing, false));
+        assert_eq!(deviation("kubectl", json!({"f:minReadySeconds": {}})), (Deviation::Nothing, true));
     }
 
     #[test]

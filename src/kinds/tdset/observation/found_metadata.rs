@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta, OwnerReference, Time};
 use kube::Resource;
 use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 
-use super::field_owner::{FoundEntry, trimmed};
+use super::field_owner::{FoundEntry, others, trimmed};
 use crate::controllers::difference::Difference;
 
 /// An object of any type, of which only the metadata is read.
@@ -27,6 +27,16 @@ pub struct FoundMetadata {
 /// # Errors
 /// It is no metadata.
 pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    Ok(metadata_and_others(deserializer)?.0)
+}
+
+/// The same, and the managed fields of other clients that own more of the spec than a count.
+///
+/// # Errors
+/// It is no metadata.
+pub(super) fn metadata_and_others<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<(ObjectMeta, Vec<ManagedFieldsEntry>), D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Found {
@@ -44,7 +54,8 @@ pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
         managed_fields: Option<Vec<FoundEntry>>,
     }
     let found = Found::deserialize(deserializer)?;
-    Ok(ObjectMeta {
+    let others = found.managed_fields.as_deref().map(others).unwrap_or_default();
+    let metadata = ObjectMeta {
         name: found.name,
         namespace: found.namespace,
         uid: found.uid,
@@ -58,7 +69,8 @@ pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Obj
         finalizers: found.finalizers,
         managed_fields: found.managed_fields.map(trimmed),
         ..ObjectMeta::default()
-    })
+    };
+    Ok((metadata, others))
 }
 
 impl FoundMetadata {

@@ -121,6 +121,13 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let is_so = bounds.min() == wanted
         && view.most().is_none_or(|most| bounds.max() == most)
         && view.replica_target.workload.is_none();
+    // The bounds are written, and nothing brings the workload there. A count on its way is the autoscaler's.
+    let left = view.workload().filter(|workload| is_so && !bounds.allows(workload.count()));
+    if let Some(count) = left.map(|left| left.count()).filter(|count| *count == 0 || bounds.is_paused) {
+        let why = if bounds.is_paused { "is paused by an annotation" } else { "has not scaled it yet" };
+        let text = format!("{message}; the workload has {count}: {shown} {why}");
+        return about.is(false, Reason::PodsNotReady, text);
+    }
     match &view.manual_max {
         Some(_) if is_so => {
             let text = format!("{message}; another client set {}", bounds.fields().1);

@@ -81,11 +81,8 @@ impl ScheduleState<'_> {
     /// status never reported, because the next transition, back to what it reports, came first.
     fn untold(&self, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
-            let last = self.observed.status.last_transition.as_ref();
-            // The status may be written, and its answer lost.
-            let second = |transition: &PastTransition| transition.time.0.as_second();
-            let is_told = last.is_some_and(|last| last.to == *to && second(last) == second(carried));
-            return Some(carried.from.clone()).filter(|_| !is_told);
+            let is_reported = self.observed.carried.reported_by(&self.observed.status).is_some();
+            return Some(carried.from.clone()).filter(|_| !is_reported);
         }
         let is_ours =
             |found: &Counter| matches!(found.writer(), Writer::Ours | Writer::Maker) && !found.is_unset();

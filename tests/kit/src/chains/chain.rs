@@ -73,7 +73,8 @@ fn overlays() -> Vec<(&'static str, Vec<Value>)> {
 }
 
 /// What lets no pod come up: a name, and the fields of the spec that it is written into. Of an image, a node, room, a
-/// value that etcd refuses, and what the API server refuses the pod for.
+/// variable that etcd does not start with, and what the API server refuses the pod for. The gate refuses every flag that
+/// etcd does not start with.
 fn breaks(version: &str) -> Vec<(&'static str, Value)> {
     let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
     vec![
@@ -88,7 +89,10 @@ fn breaks(version: &str) -> Vec<(&'static str, Value)> {
             "less memory than etcd takes",
             json!({"pod": {"resources": {"limits": {"memory": "10Mi"}, "requests": {"memory": "10Mi"}}}}),
         ),
-        ("a flag that etcd does not read", json!({"options": {"extra": {"max-txn-ops": "many"}}})),
+        (
+            "a limit of memory that etcd does not read",
+            json!({"pod": {"env": [{"name": "GOMEMLIMIT", "value": "many"}]}}),
+        ),
         ("a ServiceAccount that there is not", json!({"pod": {"serviceAccountName": "nobody"}})),
         ("a scheduler that there is not", json!({"pod": {"schedulerName": "nobody"}})),
         (

@@ -18,6 +18,8 @@ const ALL: Faults = Faults {
     replaced: 9,
     restores: 0,
     answers: 3,
+    deadlines: 0,
+    evictions: 0,
     slips: 0,
     approvals: 4,
 };

@@ -30,6 +30,10 @@ impl kit::explore::World for World {
         if !self.orphans.is_empty() {
             actions.extend(Course::ALL.map(Action::Orphan));
         }
+        if self.around.takes_time {
+            actions.extend([Action::Deadline, Action::Evict]);
+            actions.extend([Action::Report, Action::Collect, Action::Control]);
+        }
         let others = [Action::DeleteJob, Action::Expire, Action::Later, Action::Day, Action::Restore];
         let people = [Action::Edit, Action::Answer, Action::Slip, Action::Approve];
         actions.extend(others.into_iter().chain(people));
@@ -42,9 +46,11 @@ impl kit::explore::World for World {
             return Vec::new();
         }
         let steps = (0..self.operators.len()).map(Action::Step);
+        let node = [Action::Report, Action::Collect, Action::Control];
+        let node = node.into_iter().filter(|_| self.around.takes_time);
         let others = [Action::Pass(0), Action::Run(Course::Whole), Action::Later];
-        let last = [Calm::Expire, Calm::Day, Calm::Help].map(Action::Calm);
-        steps.chain(others).chain(last).collect()
+        let last = [Calm::Deadline, Calm::Expire, Calm::Day, Calm::Help].map(Action::Calm);
+        steps.chain(node).chain(others).chain(last).collect()
     }
 
     fn after(&self, action: &Action, hand: Hand) -> Option<Self> {

@@ -18,6 +18,14 @@ pub fn believes_the_alarm(seen: &mut Observation) {
     }
 }
 
+/// Takes what a member says of its own data for what a comparison has found.
+pub fn believes_the_member(seen: &mut Observation) {
+    let named = seen.own_prints().next();
+    if let Some((ordinal, _)) = named {
+        seen.audit = Fact::Known(Audit::Different { revision: 1, minority: [ordinal].into() });
+    }
+}
+
 /// Takes members to have agreed on the minor that is asked for, and their data to be of it.
 pub fn lowers_unasked(desired: &Desired, seen: &mut Observation) {
     let wanted = desired.template.version.minor;

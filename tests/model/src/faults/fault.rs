@@ -89,6 +89,10 @@ pub enum Fault {
     RestartsTheSilent,
     /// It takes the member that an alarm names for the one whose data are wrong.
     BelievesTheAlarm,
+    /// It takes a member that does not start because its data differ for the one whose data are wrong.
+    BelievesTheMember,
+    /// It does not read why a member does not start.
+    OverlooksOwnWords,
     /// It has every member give free space back in one reconciliation.
     DefragmentsAllAtOnce,
     /// It does so whether or not the others serve.

@@ -50,6 +50,13 @@ pub fn look(fault: Fault, seen: &mut Observation) {
                 unlabelled.for_each(|(_, pod)| pod.role = Some(Role::Voter));
             }
         }
+        Fault::OverlooksOwnWords => {
+            if let Fact::Known(pods) = &mut seen.pods {
+                for pod in pods.values_mut() {
+                    pod.own_print = None;
+                }
+            }
+        }
         Fault::OverlooksLag => {
             for status in seen.statuses.values_mut() {
                 if let Fact::Known(status) = status {

@@ -119,6 +119,20 @@ pub fn refused_services() -> Slice {
     Slice::new(start, &[REFUSED, CRASHED], &["apply-services", "delete-pod"])
 }
 
+/// The API server refuses the Services while the first member is made, and the StatefulSet may be deleted meanwhile.
+pub fn refused_at_first() -> Slice {
+    let mut start = World::new(1, NEWEST);
+    start.beside.policy = Some(Policy::Writes(&["apply-services"]));
+    start.edits = vec![Edit::Policy(None)];
+    start.is_prompt = true;
+    start.faults = Faults { objects: 1, crashes: 1, kills: 1, ..Faults::default() };
+    Slice::new(
+        start,
+        &[REFUSED, ONE_VOTES, CRASHED],
+        &["apply-services", "apply-stateful-set", "write-config"],
+    )
+}
+
 /// The API server lets no claim grow and refuses the Services, of which one is gone.
 pub fn refused_volumes_and_services() -> Slice {
     let edits = [Edit::Size(2 << 30), Edit::Revision];

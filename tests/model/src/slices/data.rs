@@ -26,6 +26,12 @@ const COMPARED: Reach = ("all run another template, and were compared", |start, 
 const DIFFERENT: Reach =
     ("members were found to differ", |_, world| world.audit.is_some() && world.corrupt_voters() > 0);
 
+const SOUND_ENDED: Reach = ("a sound member does not start beside one whose data differ", |_, world| {
+    let ended = world.objects.pods.iter().filter(|(_, place)| place.pod.own_print.is_some());
+    let mut data = ended.filter_map(|(ordinal, _)| world.objects.volumes.get(ordinal)?.data);
+    data.any(|data| !data.is_corrupt)
+});
+
 const RAISED: Reach = ("all run 3.7", |_, world| {
     let places = world.objects.pods.values();
     world.etcd.version == 7 && places.filter(|place| place.pod.template.version.minor == 7).count() == 2
@@ -165,6 +171,16 @@ pub fn refused_versions() -> Slice {
     start.is_prompt = true;
     start.faults = Faults { kills: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[CRASHED], &["delete-pod", "downgrade-enable", "downgrade-cancel"])
+}
+
+/// The data of a member come to differ, and members that start compare theirs with the others': a member whose own differ
+/// does not start, nor does a sound one beside it.
+pub fn initial_check() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.is_prompt = true;
+    (start.counts_data, start.compares_at_start) = (true, true);
+    start.faults = Faults { corruptions: 1, kills: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[CORRUPT_REPLACED, SOUND_ENDED, CRASHED], &["member-remove", "member-add"])
 }
 
 /// Another template is asked for where the data of members were not compared for long, and may differ.

@@ -61,14 +61,8 @@ impl World {
                 true
             }
             Effect::ApplyStatefulSet { found, replicas, template, .. } => {
+                let set = self.applied_set(*replicas, *template, hand);
                 let live = self.objects.set.as_ref().map(|set| seen(&set.handle, set));
-                let (handle, owner) = (identity("set"), Owner::Ours);
-                let (replicas, template) = (*replicas, *template);
-                let labels_voters = self.objects.record.cluster_id.is_some() && self.admits()
-                    || hand.keeps_no_record() && self.leads()
-                    || self.objects.set.as_ref().is_some_and(|set| set.labels_voters);
-                let has_our_guard = true;
-                let set = StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters };
                 (*found == live).then(|| self.objects.set = Some(set)).is_some()
             }
             Effect::ApplyBudget { found, min_available } => {
@@ -92,6 +86,21 @@ impl World {
                 is_same
             }
             other => self.apply_to_pods(other, hand),
+        }
+    }
+
+    fn applied_set(&self, replicas: u32, template: Template, hand: Hand) -> StatefulSet {
+        let labels_voters = self.objects.record.cluster_id.is_some() && self.admits()
+            || hand.keeps_no_record() && self.leads()
+            || self.objects.set.as_ref().is_some_and(|set| set.labels_voters);
+        StatefulSet {
+            handle: identity("set"),
+            owner: Owner::Ours,
+            replicas,
+            template,
+            has_our_guard: true,
+            labels_voters,
+            is_altered: false,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse::kinds::etcdcluster::consistency::decision::{Print, verdict};
+use gatehouse::kinds::etcdcluster::consistency::decision::{Print, verdict_of};
 use gatehouse::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, Fact, Keyspace};
 
 use super::*;
@@ -29,6 +29,11 @@ impl Data {
     pub fn new(cluster: ClusterId, member: MemberId, index: u64) -> Self {
         let (database, was_defragmented) = (Database::default(), false);
         Self { cluster, member, index, is_left_out: false, is_corrupt: false, database, was_defragmented }
+    }
+
+    /// The hash of its keys. What goes wrong goes wrong in one way here and in another there.
+    pub fn hash(&self) -> u32 {
+        u32::try_from(self.member.0).ok().filter(|_| self.is_corrupt).unwrap_or(0)
     }
 }
 
@@ -117,15 +122,20 @@ impl World {
     }
 
     fn comparison(&self) -> Option<Fact<Audit>> {
-        let mut prints = Vec::new();
+        let (mut prints, mut own_prints) = (Vec::new(), Vec::new());
         for voter in self.voters() {
-            let (ordinal, data) = (voter.ordinal?, self.data(voter)?);
+            let ordinal = voter.ordinal?;
+            let print = |hash| Print { ordinal, hash, compact_revision: 0 };
+            if let Some(own) = self.objects.pods.get(&ordinal).and_then(|place| place.pod.own_print) {
+                own_prints.push(print(own.hash));
+                continue;
+            }
             (self.runs(voter) && !self.is_silent(ordinal) && self.is_current(voter)).then_some(())?;
-            // What goes wrong goes wrong in one way here and in another there.
-            let hash = u32::try_from(data.member.0).ok().filter(|_| data.is_corrupt).unwrap_or(0);
-            prints.push(Print { ordinal, hash, compact_revision: 0 });
+            prints.push(print(self.data(voter)?.hash()));
         }
-        Some(verdict(1, &prints)).filter(|verdict| !verdict.is_unknown() && self.leads())
+        prints.extend(own_prints.first());
+        let found = verdict_of(self.voters().count(), 1, &prints);
+        Some(found).filter(|verdict| !verdict.is_unknown() && self.leads())
     }
 
     /// The voters whose data differ from the others'.

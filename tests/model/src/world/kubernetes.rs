@@ -1,6 +1,6 @@
 //! The StatefulSet's controller, kubelets, and the guard in each pod.
 
-use gatehouse::kinds::etcdcluster::observation::Fact;
+use gatehouse::kinds::etcdcluster::observation::{Fact, OwnPrint};
 
 use super::*;
 
@@ -43,7 +43,10 @@ impl World {
                 self.objects.volumes.get(&ordinal).is_some_and(|disk| disk.volume.is_growing())
             }
             Kubelet::Start => place.is_some_and(|place| {
-                !place.pod.is_deleting && matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting)
+                let different = PodPhase::Failing(Cause::Inconsistent);
+                !place.pod.is_deleting
+                    && (matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting)
+                        || place.pod.phase == different)
             }),
         }
     }
@@ -95,6 +98,7 @@ impl World {
             is_deleting: false,
             startup_age: Age::Fresh,
             role: self.objects.set.as_ref()?.labels_voters.then_some(Role::Voter),
+            own_print: None,
         };
         let told = self.entry(ordinal).cloned();
         self.objects.pods.insert(
@@ -155,10 +159,15 @@ impl World {
         if told.template != place.pod.template || (told.purpose.is_stopped() && place.pass.is_none()) {
             return None;
         }
-        let phase = self.judge(ordinal, &told)?;
+        let judged = self.judge(ordinal, &told)?;
+        let phase = self.compared(ordinal, judged);
+        if phase == self.objects.pods.get(&ordinal)?.pod.phase {
+            return None;
+        }
+        let own_print = self.own_print(ordinal).filter(|_| phase == PodPhase::Failing(Cause::Inconsistent));
         let trusts = self.objects.keyring.as_ref().map(Keyring::of_peers).unwrap_or_default();
         let place = self.objects.pods.get_mut(&ordinal)?;
-        place.pod.phase = phase;
+        (place.pod.phase, place.pod.own_print) = (phase, own_print);
         place.pass = Some(told);
         place.trusts = trusts;
         if phase == PodPhase::Up {
@@ -179,6 +188,21 @@ impl World {
             self.agree_on_version();
         }
         Some(())
+    }
+
+    /// What etcd makes of the data beside those of the others that run, which it compares before it serves.
+    fn compared(&self, ordinal: Ordinal, phase: PodPhase) -> PodPhase {
+        let own = self.own_print(ordinal).filter(|_| self.compares_at_start && phase == PodPhase::Up);
+        let others = self.voters().filter(|voter| voter.ordinal != Some(ordinal) && self.runs(voter));
+        let mut others = others.filter_map(|voter| Some(self.data(voter)?.hash()));
+        let differs = own.is_some_and(|own| others.any(|hash| hash != own.hash));
+        if differs { PodPhase::Failing(Cause::Inconsistent) } else { phase }
+    }
+
+    /// The hash of the data at an ordinal.
+    fn own_print(&self, ordinal: Ordinal) -> Option<OwnPrint> {
+        let data = self.objects.volumes.get(&ordinal)?.data?;
+        Some(OwnPrint { member: data.member, revision: 1, compact_revision: 0, hash: data.hash() })
     }
 
     /// What the guard makes of the volume, and etcd of its data; nothing while the guard waits.

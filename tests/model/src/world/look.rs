@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gatehouse::kinds::etcdcluster::observation::{
-    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
+    Budget, Certificates, Config, Fact, Found, Hindered, MemberStatus, Membership, Observation,
 };
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use kit::explore::fingerprint;
@@ -23,6 +23,7 @@ const STRANGER: (ClusterId, MemberId) = (ClusterId(0xbad), MemberId(99));
 
 impl World {
     /// What a reconciliation reads now, all at once.
+    #[expect(clippy::too_many_lines, reason = "one field of what is read a line")]
     pub fn observe(&self, unread: Option<Unread>) -> Observation {
         let quorum = self.is_heard() && unread != Some(Unread::Members);
         let list = Membership { cluster_id: self.cluster(), members: self.etcd.members.clone() };
@@ -52,11 +53,13 @@ impl World {
                     handle: seen(&identity("config"), entries),
                     owner: Owner::Ours,
                     entries: entries.clone(),
+                    is_altered: false,
                 }),
                 None if self.beside.taken == Some(Object::Config) => Fact::Known(Config {
                     handle: identity("another"),
                     owner: Owner::Foreign,
                     entries: BTreeMap::new(),
+                    is_altered: false,
                 }),
                 None => Fact::Absent,
             },
@@ -81,6 +84,7 @@ impl World {
             backup: self.beside.backup.map_or(Fact::Absent, Fact::Known),
             has_finalizer: self.objects.has_finalizer,
             refused: self.beside.refused_write(),
+            hindered: Hindered::default(),
             refusals: self.beside.refusals,
         }
     }
@@ -96,7 +100,15 @@ impl World {
     /// The StatefulSet of our name that another owner has.
     fn of_another(&self) -> StatefulSet {
         let (handle, owner, template) = (identity("another"), Owner::Foreign, self.desired.template);
-        StatefulSet { handle, owner, replicas: 1, template, has_our_guard: false, labels_voters: false }
+        StatefulSet {
+            handle,
+            owner,
+            replicas: 1,
+            template,
+            has_our_guard: false,
+            labels_voters: false,
+            is_altered: false,
+        }
     }
 
     fn budget(&self) -> Fact<Budget> {

@@ -188,7 +188,7 @@ pub struct CurrentRun {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
 
-    /// Why its container has not started, as of the last look. Absent where it has, or where nothing is known.
+    /// Why no container of it runs, as of the last look. Absent when one runs, or when nothing is known.
     #[schemars(length(max = 1024))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
@@ -213,9 +213,20 @@ pub struct FinishedRun {
     /// What it was for: Plan, Rehearse, Apply, Revert or Verify.
     pub purpose: String,
 
-    /// The value of the annotation gatehouse.dev/resolve that it went by.
+    /// The value of the annotation gatehouse.dev/resolve that decides nothing any more: a run went by it, or it was there
+    /// before the doubt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
+
+    /// The run that has left a script in doubt. Absent when no doubt is known.
+    #[schemars(length(max = 128))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+
+    /// Scripts that were applied and that the history lacks, until a user asks for another run.
+    #[schemars(range(min = 1, max = 256))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<i32>,
 
     /// How it ended.
     pub outcome: Outcome,

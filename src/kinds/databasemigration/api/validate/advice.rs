@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::scripts::sources;
 use crate::api::field::Validation;
+use crate::api::script;
 use crate::kinds::databasemigration::api::sql::{self, Budget};
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
@@ -28,21 +29,17 @@ pub(super) fn advise(
     };
     let mut told = Vec::new();
     let mut budget = Budget::of_object();
-    for script in spec.scripts.iter().filter(|script| known(&script.id) != Some(*script)) {
+    let scripts = spec.scripts.iter().enumerate();
+    for (at, script) in scripts.filter(|(_, script)| known(&script.id) != Some(*script)) {
         for (field, source) in sources(script) {
-            let id = &script.id;
+            let warning = |said: &str| format!("spec.scripts[{at}].{field}: {said} (script {})", script.id);
             let Some(text) = &source.inline else { continue };
             if !budget.takes(text) {
-                told.push(format!(
-                    "script {id}: {field} is too long to be looked at here; the run reads all of it"
-                ));
+                told.push(warning("too long to be looked at here; the run reads all of it"));
                 continue;
             }
-            told.extend(
-                of_text(spec.database.engine, text, &mut budget)
-                    .into_iter()
-                    .map(|said| format!("script {id}: {field} {said}")),
-            );
+            let said = of_text(spec.database.engine, text, &mut budget);
+            told.extend(said.iter().map(|said| warning(said)));
         }
     }
     let more = told.len().saturating_sub(MOST_TOLD);
@@ -50,16 +47,20 @@ pub(super) fn advise(
         validation.warn(text);
     }
     if more > 0 {
-        validation.warn(format!("scripts: {more} more warnings are not told"));
+        validation.warn(format!("spec.scripts: {more} more warnings are not shown"));
     }
 }
 
 fn of_text(engine: Engine, text: &str, budget: &mut Budget) -> Vec<String> {
+    let placeholder = script::placeholder(text).map(|line| {
+        format!("has a placeholder ${{…}} in line {line}: gatehouse replaces none, and runs it as it is")
+    });
+    let mut said: Vec<String> = placeholder.into_iter().collect();
     let Some(read) = sql::statements(engine, text, budget) else {
-        return vec!["could not be read here: what it does is unknown".to_owned()];
+        said.push("could not be read here: what it does is unknown".to_owned());
+        return said;
     };
-    let mut said: Vec<String> =
-        read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()).collect();
+    said.extend(read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()));
     let unknown = read.iter().filter(|one| one.is_unknown).count();
     if unknown > 0 {
         said.push(format!("has {unknown} statements that could not be read here: what they do is unknown"));
@@ -122,8 +123,7 @@ fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, val
         }
     }
     for field in leaves(&legacy) {
-        // As the author of v1alpha1 knows it.
-        validation.warn(format!("spec.{field}: is kept, and not acted on"));
+        validation.warn(format!("spec.legacy.{field}: is kept, and not acted on"));
     }
 }
 

@@ -4,15 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use crate::api::field::{FieldError, Path, Validation};
 use crate::api::name;
+use crate::api::script;
 use crate::kinds::databasemigration::api::sql::{self, Budget, Read};
 use crate::kinds::databasemigration::api::v1::{
-    DatabaseMigrationSpec, Engine, KeyReference, Mode, Script, ScriptKind, Source, Transaction,
+    DatabaseMigrationSpec, Engine, KeyReference, Script, ScriptKind, Source, Transaction,
 };
 
 /// Bytes of all scripts that are written inline: they go into one ConfigMap, with the run's assignment.
 const MOST_INLINE: usize = 900 * 1024;
 
-pub(super) fn validate(spec: &DatabaseMigrationSpec, namespace: Option<&str>, validation: &mut Validation) {
+pub(super) fn validate(
+    spec: &DatabaseMigrationSpec,
+    before: Option<&DatabaseMigrationSpec>,
+    namespace: Option<&str>,
+    validation: &mut Validation,
+) {
     let path = Path::spec().at("scripts");
     order(&path, &spec.scripts, validation);
     let mut budget = Budget::of_object();
@@ -21,6 +27,9 @@ pub(super) fn validate(spec: &DatabaseMigrationSpec, namespace: Option<&str>, va
         shape(&path, spec, script, validation);
         for (field, source) in sources(script) {
             validate_source(&path.at(field), source, namespace, validation);
+            if !before.is_some_and(|before| is_known(before, &script.id, field, source)) {
+                validate_directives(&path.at(field), source, validation);
+            }
             let Some(text) = source.inline.as_deref().filter(|text| budget.takes(text)) else { continue };
             if text.trim().is_empty() {
                 continue;
@@ -48,6 +57,19 @@ pub(super) fn sources(script: &Script) -> impl Iterator<Item = (&'static str, &S
     [("up", Some(&script.up)), ("down", script.down.as_ref())]
         .into_iter()
         .filter_map(|(field, source)| Some((field, source?)))
+}
+
+/// Whether the object had that text before: it may be applied, and is refused by the run where it is not.
+fn is_known(before: &DatabaseMigrationSpec, id: &str, field: &str, source: &Source) -> bool {
+    let script = before.scripts.iter().find(|script| script.id == id);
+    script.is_some_and(|script| sources(script).any(|known| known == (field, source)))
+}
+
+/// What a text says to another tool is not read: what the tool would not run would run.
+fn validate_directives(path: &Path, source: &Source, validation: &mut Validation) {
+    if let Some(directive) = source.inline.as_deref().and_then(script::directive) {
+        validation.reject(FieldError::forbidden(path.at("inline"), directive.to_string()));
+    }
 }
 
 /// The list decides the order; nothing may contradict it.
@@ -86,10 +108,6 @@ fn shape(path: &Path, spec: &DatabaseMigrationSpec, script: &Script, validation:
         let detail = "a Check changes nothing that could be taken back";
         validation.reject(FieldError::forbidden(path.at("down"), detail));
     }
-    if spec.mode == Some(Mode::Rehearse) && transaction == Transaction::None {
-        let detail = "mode Rehearse rolls back, which a script with transaction None cannot";
-        validation.reject(FieldError::forbidden(path.at("transaction"), detail));
-    }
     let pinned = spec.accept_checksums.as_ref().and_then(|accepted| accepted.get(&script.id));
     if let (Some(pin), Some(accepted)) = (&script.checksum, pinned)
         && pin != accepted
@@ -116,7 +134,10 @@ fn validate_source(path: &Path, source: &Source, namespace: Option<&str>, valida
     if let Some(text) = &source.inline {
         let path = path.at("inline");
         if text.trim().is_empty() {
-            validation.reject(FieldError::required(path, "must have a statement"));
+            validation.reject(FieldError::required(
+                path,
+                "must have a statement, or a comment that says that there is nothing to do",
+            ));
         } else if text.contains('\0') {
             validation.reject(FieldError::forbidden(path, "must not have a NUL character"));
         }
@@ -157,8 +178,8 @@ fn statements(
     validation: &mut Validation,
 ) {
     let transaction = script.transaction.unwrap_or_default();
-    if read.is_empty() {
-        validation.reject(FieldError::required(path.clone(), "must have a statement"));
+    if read.is_empty() && script.kind == ScriptKind::Check {
+        validation.reject(FieldError::required(path.clone(), "a Check must have a statement"));
     }
     for one in read {
         let verb = &one.verb;

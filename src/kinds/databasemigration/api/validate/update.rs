@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::api::checksum::checksum;
 use crate::api::field::{FieldError, Path, Validation};
+use crate::api::script;
 use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigrationSpec, DatabaseMigrationStatus, History, Script, Source,
 };
@@ -87,7 +87,7 @@ fn validate_applied(
 /// Whether an applied text has changed, as far as the object shows.
 fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     match (&now.inline, applied) {
-        (Some(inline), Some(applied)) => checksum(inline.as_bytes()) != applied,
+        (Some(inline), Some(applied)) => !script::is_of(inline, applied),
         (Some(inline), None) => before.inline.as_ref().is_some_and(|before| before != inline),
         (None, _) => false,
     }

@@ -52,10 +52,10 @@ fn a_plan_with_a_secret_is_approved_by_the_hash_that_a_run_has_found() {
 fn approved() -> (Cluster, String) {
     let waits = json!({"spec": {"approval": {"required": true}, "requires": [{"name": "base"}]}});
     let mut cluster = Cluster::new(&waits);
-    cluster
-        .observed
-        .required
-        .insert("base".to_owned(), Required { is_ready: true, applies: true, ids: Vec::new() });
+    cluster.observed.required.insert(
+        "base".to_owned(),
+        Required { is_ready: true, applies: true, is_waiting: false, ids: Vec::new() },
+    );
     cluster.settle();
     cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
     let hash = cluster.approval_asked_for().unwrap();
@@ -72,7 +72,7 @@ fn is_said_to_be_approved(plan: &Plan) -> bool {
 }
 
 fn base_is_ready(cluster: &mut Cluster) -> Plan {
-    let ready = Required { is_ready: true, applies: true, ids: Vec::new() };
+    let ready = Required { is_ready: true, applies: true, is_waiting: false, ids: Vec::new() };
     cluster.observed.required.insert("base".to_owned(), ready);
     cluster.settle()
 }

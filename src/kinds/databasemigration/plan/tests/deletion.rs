@@ -69,6 +69,37 @@ fn what_is_to_be_taken_back_is_waited_for_although_that_was_said_late() {
 }
 
 #[test]
+fn a_finalizer_that_another_client_removes_comes_back_while_a_run_is_under_way() {
+    let held = |cluster: &Cluster| finalizer::is_on(&cluster.object.metadata, FINALIZER);
+    let without = json!({"metadata": {"finalizers": null}});
+    for spec in [with_down(), json!({"mode": "Rehearse"}), json!({"mode": "Plan"}), json!({})] {
+        let mut cluster = Cluster::new(&json!({"spec": spec}));
+        let texts = [("1", "CREATE"), ("1.down", "DROP"), ("002.sql", "INSERT")];
+        let texts = texts.map(|(key, text)| (key.to_owned(), text.as_bytes().to_vec()));
+        cluster.observed.sources.insert("sql".to_owned(), texts.into());
+        cluster.settle();
+        assert!(held(&cluster) && cluster.created.len() == 1, "{spec}");
+        cluster.edit(&without);
+        cluster.settle();
+        assert!(held(&cluster) && cluster.created.len() == 1, "{spec}");
+        // The API server refuses another finalizer on an object that is being deleted.
+        cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED, "finalizers": ["example.com/a"]}}));
+        assert!(!cluster.plan().actions.contains(&Action::Hold), "{spec}");
+    }
+    // All is applied, and the deletion reverts it.
+    let mut cluster = applied(&json!({}));
+    cluster.edit(&without);
+    cluster.settle();
+    assert!(held(&cluster));
+    // A look at the history alone holds no object that has nothing to revert.
+    let mut cluster = applied(&json!({"deletionPolicy": "Retain"}));
+    cluster.later(25.hours());
+    cluster.observed.runs.clear();
+    cluster.settle();
+    assert_eq!((cluster.last_purpose(), held(&cluster)), (Purpose::Verify, false));
+}
+
+#[test]
 fn nothing_is_rolled_back_by_scripts_without_approval() {
     let mut cluster = applied(&json!({"approval": {"required": true}}));
     let edited = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP ALL".to_vec())];
@@ -135,9 +166,11 @@ fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
         cluster.observed.sources.insert("sql".to_owned(), texts.into());
         cluster.settle();
         cluster.end(ending);
-        cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
-        cluster.later(1.minutes());
-        cluster.settle();
+        if cluster.last_purpose() == Purpose::Apply {
+            cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+            cluster.later(1.minutes());
+            cluster.settle();
+        }
         // The next one does not come to the database, and so does not know either.
         let plan = cluster.end_as(|result| {
             failure(Class::Authentication)(result);
@@ -177,7 +210,8 @@ fn a_doubt_is_taken_back_whatever_became_of_the_runs_after_it() {
     cluster.end_as(|result| {
         failure(Class::Connection)(result);
         result.outcome = result::Outcome::InDoubt;
-        result.in_doubt = Some(result::InDoubt { id: "1".to_owned(), statement: 1 });
+        result.in_doubt =
+            Some(result::InDoubt { id: "1".to_owned(), statement: 1, run: Some("r".to_owned()) });
     });
     cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "1=applied"}}}));
     cluster.settle();

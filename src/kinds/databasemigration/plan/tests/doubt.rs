@@ -3,9 +3,18 @@
 use super::*;
 use crate::kinds::databasemigration::assignment::Resolution;
 
+/// The run finds the doubt that an earlier run has left.
 fn in_doubt(result: &mut RunResult) {
-    result.outcome = result::Outcome::InDoubt;
-    result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1 });
+    left_by("u1.1")(result);
+}
+
+/// The run finds a doubt that this one has left.
+fn left_by(run: &str) -> impl FnOnce(&mut RunResult) {
+    move |result| {
+        result.outcome = result::Outcome::InDoubt;
+        let run = Some(run.to_owned());
+        result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1, run });
+    }
 }
 
 fn says(cluster: &mut Cluster, word: &str) -> Plan {
@@ -99,7 +108,7 @@ fn a_word_that_was_used_counts_again_once_it_was_taken_away() {
     says(&mut cluster, "002=retry");
     let plan = cluster.end_as(in_doubt);
     is(&plan, Phase::InDoubt, "False", "InDoubt");
-    assert!(ready(&plan).2.contains("remove it, then set it again"), "{:?}", ready(&plan));
+    assert!(ready(&plan).2.contains("decides nothing"), "{:?}", ready(&plan));
     is(&says(&mut cluster, ""), Phase::InDoubt, "False", "InDoubt");
     is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
 }
@@ -141,4 +150,117 @@ fn a_word_settles_one_doubt_and_not_the_one_after_it() {
         is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
         is(&ends(&mut cluster), Phase::InDoubt, "False", "InDoubt");
     }
+}
+
+#[test]
+fn an_answer_that_was_there_before_the_doubt_decides_nothing() {
+    let stale = json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "002=applied"}}});
+    // The run says that it has left the doubt, or dies, and the next one finds that.
+    for dies in [false, true] {
+        let mut cluster = Cluster::new(&stale);
+        cluster.settle();
+        if dies {
+            is(&cluster.end(Ending::Silent("killed".to_owned())), Phase::Pending, "False", "BackingOff");
+            cluster.later(1.minutes());
+            cluster.settle();
+        }
+        let runs = cluster.created.len();
+        let plan = cluster.end_as(in_doubt);
+        is(&plan, Phase::InDoubt, "False", "InDoubt");
+        assert_eq!(cluster.created.len(), runs, "nothing is run");
+        let mark = format!("u1-{runs}");
+        let message = ready(&plan).2;
+        for part in ["was there before this doubt", &format!("write @{mark} behind the answer")] {
+            assert!(message.contains(part), "{message}");
+        }
+        cluster.later(25.hours());
+        is(&cluster.settle(), Phase::InDoubt, "False", "InDoubt");
+        // The same word counts with anything behind it, or once the annotation has been without it.
+        if dies {
+            is(&says(&mut cluster, &format!("002=retry@{mark}")), Phase::Running, "False", "Running");
+            assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+        } else {
+            is(&says(&mut cluster, ""), Phase::InDoubt, "False", "InDoubt");
+            is(&says(&mut cluster, "002=applied"), Phase::Running, "False", "Running");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_was_corrected_too_late_is_not_about_the_next_doubt() {
+    // The run that goes by the first word leaves a doubt of its own, and says so or dies.
+    for dies in [false, true] {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        cluster.end_as(in_doubt);
+        is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
+        is(&says(&mut cluster, "002=applied"), Phase::Running, "False", "Running");
+        if dies {
+            cluster.end(Ending::Silent("killed".to_owned()));
+            cluster.later(1.minutes());
+            cluster.settle();
+        }
+        let runs = cluster.created.len();
+        is(&cluster.end_as(left_by("u1.2")), Phase::InDoubt, "False", "InDoubt");
+        assert_eq!(cluster.created.len(), runs);
+        is(&says(&mut cluster, "002=applied@again"), Phase::Running, "False", "Running");
+    }
+}
+
+#[test]
+fn a_doubt_that_a_run_did_not_come_to_is_known_as_before() {
+    let at = |class, id: Option<&str>| {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        cluster.end_as(in_doubt);
+        is(&says(&mut cluster, "002=applied"), Phase::Running, "False", "Running");
+        let id = id.map(str::to_owned);
+        let plan = cluster.end_as(|result| {
+            failure(class)(result);
+            result.last_error.as_mut().unwrap().id = id;
+        });
+        let known = plan.status.last_run.as_ref().unwrap().doubt.clone();
+        let history = find(plan.status.conditions.as_ref().unwrap(), "HistoryConsistent").unwrap();
+        assert_eq!(history.status == "True", known.is_none(), "{class:?}: {history:?}");
+        (cluster, known)
+    };
+    for class in [Class::Interrupted, Class::LockTimeout, Class::Connection] {
+        assert_eq!(at(class, None).1.as_deref(), Some("u1.1"), "{class:?}");
+    }
+    assert_eq!(at(Class::Syntax, Some("002")).1, None, "its statement was refused, and the doubt is over");
+    // The message asks for another answer, which is about the same doubt.
+    let (mut cluster, known) = at(Class::InvalidIndex, Some("002"));
+    assert_eq!(known.as_deref(), Some("u1.1"));
+    says(&mut cluster, "002=retry");
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    is(&cluster.end_as(in_doubt), Phase::Running, "False", "Running");
+    assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+}
+
+#[test]
+fn a_report_that_does_not_say_which_run_left_a_doubt_is_about_a_new_one() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
+    let plan = cluster.end_as(|result| {
+        in_doubt(result);
+        result.in_doubt.as_mut().unwrap().run = None;
+    });
+    is(&plan, Phase::InDoubt, "False", "InDoubt");
+    assert_eq!(cluster.created.len(), 2);
+}
+
+#[test]
+fn what_is_behind_an_answer_is_of_no_meaning_and_short() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    for word in
+        [format!("002=retry@{}", "a".repeat(65)), "002=perhaps@1".to_owned(), "002@1=retry".to_owned()]
+    {
+        is(&says(&mut cluster, &word), Phase::InDoubt, "False", "InDoubt");
+    }
+    is(&says(&mut cluster, "002=retry@a=b@c"), Phase::Running, "False", "Running");
 }

@@ -43,6 +43,31 @@ fn wrong_password(result: &mut RunResult) {
     });
 }
 
+/// A run that reads the history finds one of two scripts applied.
+fn reads_one() -> Ending {
+    Ending::Said(Box::new(said(result::Outcome::Planned, 1, &["002"])))
+}
+
+fn in_a_ring() -> (Cluster, Plan) {
+    let mut cluster = Cluster::new(&json!({"spec": {"requires": [{"name": "base"}]}}));
+    cluster.observed.ring =
+        ["ring-of-requirements", "base", "ring-of-requirements"].map(str::to_owned).to_vec();
+    let waiting = Required { is_waiting: true, applies: true, ..Required::default() };
+    cluster.observed.required.insert("base".to_owned(), waiting);
+    let plan = cluster.settle();
+    (cluster, plan)
+}
+
+fn lacking() -> (Cluster, Plan) {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(|_| ());
+    cluster.later(25.hours());
+    cluster.settle();
+    let plan = cluster.end(reads_one());
+    (cluster, plan)
+}
+
 /// All of them.
 pub fn all() -> Vec<Situation> {
     let mut approval = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
@@ -74,7 +99,10 @@ pub fn all() -> Vec<Situation> {
     );
     let mut late = Cluster::new(&json!({}));
     late.settle();
-    let too_late = late.end(Ending::Late(None));
+    late.end(Ending::Late(None));
+    let too_late = late.end(reads_one());
+    let (ring, in_a_ring) = in_a_ring();
+    let (lacking, lacks) = lacking();
     let mut reverting = super::deletion::applied(&json!({}));
     reverting.edit(&json!({"metadata": {"deletionTimestamp": "2026-11-24T12:00:00Z"}}));
     reverting.settle();
@@ -83,7 +111,8 @@ pub fn all() -> Vec<Situation> {
         ended("script-failed", failure(Class::Constraint)),
         ended("in-doubt", |result| {
             result.outcome = result::Outcome::InDoubt;
-            result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1 });
+            result.in_doubt =
+                Some(result::InDoubt { id: "002".to_owned(), statement: 1, run: Some("r".to_owned()) });
         }),
         ended("edited-script", blocked_by(edited("001", &checksum(b"as applied"), &checksum(b"as edited")))),
         ended("diverged", blocked_by(unknown("001", &checksum(b"as applied")))),
@@ -94,6 +123,8 @@ pub fn all() -> Vec<Situation> {
         situation("awaiting-approval", &approval, &awaiting),
         situation("script-missing", &missing, &not_found),
         situation("second-of-a-series", &second, &other_migration),
+        situation("ring-of-requirements", &ring, &in_a_ring),
+        situation("scripts-missing", &lacking, &lacks),
         situation("write-refused", &refused, &write_refused),
         situation("right-missing", &forbidden, &right_missing),
     ]

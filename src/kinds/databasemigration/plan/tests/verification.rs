@@ -71,6 +71,24 @@ fn what_is_missing_in_the_history_is_reported_and_applied_only_when_a_person_ask
 }
 
 #[test]
+fn a_look_whose_pod_is_gone_before_its_job_has_ended_has_said_what_it_said() {
+    let doubt: fn(&mut RunResult) = |result| {
+        result.outcome = result::Outcome::InDoubt;
+        let run = Some("u1.1".to_owned());
+        result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1, run });
+    };
+    let lacks: fn(&mut RunResult) = |result| *result = said(result::Outcome::Planned, 1, &["002"]);
+    for (ends, reason) in [(doubt, "InDoubt"), (lacks, "HistoryDiverged")] {
+        let mut cluster = looking();
+        let before = cluster.end_as(ends);
+        assert_eq!((ready(&before).0, ready(&before).1), ("False".to_owned(), reason.to_owned()));
+        // The Job controller deletes the pod first, and ends the Job afterwards.
+        cluster.observed.runs.last_mut().unwrap().state = RunState::Active(None);
+        assert_eq!(ready(&cluster.settle()), ready(&before));
+    }
+}
+
+#[test]
 fn a_script_that_was_edited_behind_our_back_is_reported() {
     let mut cluster = looking();
     let plan = cluster.end_as(blocked(result::BlockedReason::ChecksumMismatch, "edited"));
@@ -130,4 +148,71 @@ fn what_a_look_was_to_read_is_not_what_another_run_reads() {
     cluster.settle();
     assert_eq!((cluster.last_purpose(), cluster.assignment().mode), (Purpose::Verify, Mode::Plan));
     assert_eq!(cluster.created.len(), 3);
+}
+
+#[test]
+fn what_is_missing_is_not_applied_by_an_edit() {
+    let appended = json!([
+        {"id": "001", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b int)"}},
+        {"id": "002", "kind": "Data", "up": {"configMapKeyRef": {"name": "sql", "key": "002.sql"}}},
+        {"id": "003", "kind": "Data", "up": {"inline": "SELECT 1"}},
+    ]);
+    let retried = json!({"metadata": {"annotations": {"gatehouse.dev/retry": "once"}}});
+    let edits: [&[Value]; 7] = [
+        &[json!({"spec": {"scripts": appended}})],
+        &[json!({"spec": {"outOfOrder": "Allow"}})],
+        &[json!({"spec": {"database": {"credentialsSecret": {"name": "other"}}}})],
+        &[json!({"spec": {"suspend": true}}), json!({"spec": {"suspend": null}})],
+        &[json!({"spec": {"mode": "Plan"}}), json!({"spec": {"mode": "Apply"}})],
+        &[json!({"spec": {"mode": "Rehearse"}}), json!({"spec": {"mode": "Apply", "scripts": appended}})],
+        &[json!({"metadata": {"annotations": {"gatehouse.dev/retry": null}}})],
+    ];
+    for edits in edits {
+        for is_reached in [true, false] {
+            let mut cluster = Cluster::new(&retried);
+            cluster.settle();
+            cluster.end_as(|_| ());
+            cluster.later(25.hours());
+            cluster.settle();
+            is(&cluster.end(read(1, &["002"])), Phase::Blocked, "False", "HistoryDiverged");
+            for edit in edits {
+                cluster.edit(edit);
+                cluster.settle();
+                while cluster.observed.runs.iter().any(|run| run.state == RunState::Active(None)) {
+                    assert_ne!(cluster.last_purpose(), Purpose::Apply, "{edit}");
+                    if is_reached {
+                        cluster.end(read(1, &["002"]));
+                    } else {
+                        cluster.end(Ending::Silent("evicted".to_owned()));
+                    }
+                }
+            }
+            let plan = cluster.settle();
+            is(&plan, Phase::Blocked, "False", "HistoryDiverged");
+            assert!(ready(&plan).2.contains("gatehouse.dev/retry"), "{:?}", ready(&plan));
+            cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "restored"}}}));
+            cluster.settle();
+            assert_eq!(cluster.last_purpose(), Purpose::Apply, "{edits:?}");
+        }
+    }
+}
+
+#[test]
+fn an_annotation_that_is_removed_asks_for_no_run() {
+    let mut cluster = Cluster::new(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    is(&cluster.end_as(failure(Class::Syntax)), Phase::Failed, "False", "ScriptFailed");
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": null}}}));
+    is(&cluster.settle(), Phase::Failed, "False", "ScriptFailed");
+    assert_eq!(cluster.created.len(), 1);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "2"}}}));
+    is(&cluster.settle(), Phase::Running, "False", "Running");
+    // Where a plan awaits its approval, too.
+    let required = json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}, "spec": {"approval": {"required": true}}});
+    let mut cluster = Cluster::new(&required);
+    cluster.settle();
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": null}}}));
+    is(&cluster.settle(), Phase::AwaitingApproval, "False", "AwaitingApproval");
+    assert_eq!(cluster.created.len(), 1);
 }

@@ -4,12 +4,14 @@
 //! and MariaDB take nothing back by a statement (variables, the database that USE turned to, temporary tables), so that there
 //! another session takes the place of one in which a script has run. The lock is never free in between. Where no other session
 //! is to be had, the one that is there keeps its lock; where the lock could not be passed on, no session is reset any more, so
-//! that no script follows. Of PostgreSQL, all is taken back by statements but what a script prepared (PREPARE, and the last
-//! values of sequences), and the locks by name, of which one is ours.
-//! Never: resets a session of SQLite, whose scripts share temporary tables and what PRAGMA sets.
+//! that no script follows. Of PostgreSQL, all is taken back by statements but the last values of sequences, and the locks by
+//! name, of which one is ours. A session of SQLite is opened again.
+
+use sqlx::Connection as _;
 
 use super::super::super::assignment::Engine;
 use super::super::super::result::Class;
+use super::super::access::Wire;
 use super::super::failure::Failure;
 use super::Connection;
 use super::user_lock::{Held, pass};
@@ -17,7 +19,7 @@ use super::user_lock::{Held, pass};
 /// How a session of PostgreSQL begins, and each script in it. All of it may stand in a transaction, as that of a rehearsal
 /// is, and on a server that only reads.
 pub(in super::super) const RESET: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
-    CLOSE ALL; UNLISTEN *; DISCARD TEMP; \
+    CLOSE ALL; UNLISTEN *; DEALLOCATE ALL; DISCARD TEMP; \
     SET client_min_messages = error; \
     SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6";
 
@@ -29,6 +31,7 @@ impl Connection {
         }
         match self.engine() {
             Engine::PostgreSQL => self.set_up().await,
+            Engine::SQLite if self.is_used => self.reopen().await,
             Engine::MySQL | Engine::MariaDB if self.is_used => self.renew().await,
             Engine::MySQL | Engine::MariaDB | Engine::SQLite => Ok(()),
         }
@@ -50,6 +53,17 @@ impl Connection {
             if let Err(failure) = set.as_ref().map_err(|failure| failure.message.as_str()) {
                 tracing::debug!(failure, "the server does not look after clients that are gone");
             }
+        }
+        Ok(())
+    }
+
+    /// Opens the file again: temporary tables and what PRAGMA set go with the session. The lock of the series is on another
+    /// file.
+    async fn reopen(&mut self) -> Result<(), Failure> {
+        let next = Self::to(&self.access).await?;
+        let Self { wire, .. } = std::mem::replace(self, next);
+        if let Wire::Sqlite(sqlite) = wire {
+            sqlite.close().await.map_err(|error| self.access.secrets().failure(&error))?;
         }
         Ok(())
     }

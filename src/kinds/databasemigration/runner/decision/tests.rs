@@ -2,7 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::databasemigration::assignment::checksum;
-use crate::kinds::databasemigration::runner::scripts::Text;
+use crate::kinds::databasemigration::runner::scripts::{Text, Way};
+use crate::kinds::databasemigration::runner::statements::mysql::modes::Modes;
 use crate::kinds::databasemigration::runner::statements::split;
 
 const SCRIPTS: [&str; 3] = ["1", "2", "3"];
@@ -26,8 +27,15 @@ fn text_of(id: &str) -> String {
 fn loaded(assignment: &Assignment) -> Vec<Loaded> {
     let load = |script: &crate::kinds::databasemigration::assignment::Script| {
         let text = text_of(&script.id);
-        let statements = split(assignment.database.engine, &text).ok();
-        let up = Text { checksum: checksum(text.as_bytes()), all: text, statements, way: Way::Statements };
+        let statements = split(assignment.database.engine, &text).unwrap();
+        let up = Text {
+            checksum: checksum(text.as_bytes()),
+            all: text,
+            statements,
+            way: Way::Statements,
+            refusal: None,
+            modes: Modes::default(),
+        };
         Loaded { script: script.clone(), down: Some(up.clone()), up }
     };
     assignment.scripts.iter().map(load).collect()
@@ -116,8 +124,6 @@ fn a_baseline_counts_on_first_contact_with_tables_alone() {
     let Decision::Work(work) = decided(&baseline, &[], &around) else { panic!("there is work") };
     assert_eq!((work.baseline, work.pending.len()), (vec!["1".to_owned(), "2".to_owned()], 1));
     assert_eq!(pending(&of(&baseline, &[])).len(), 3, "an empty database gets everything");
-    let known = decided(&baseline, &[row("1", State::Applied, 2)], &around);
-    assert_eq!(pending(&known), [(1, 1), (2, 1)]);
     let Decision::Work(work) = decided(&json!({}), &[], &around) else { panic!("there is work") };
     assert_eq!(work.warnings.len(), 1);
     // Without a baseline, the first try met the tables that there are, and left nothing.
@@ -125,16 +131,62 @@ fn a_baseline_counts_on_first_contact_with_tables_alone() {
     let Decision::Work(work) = decided(&baseline, &failed, &around) else { panic!("there is work") };
     assert_eq!((work.baseline, work.pending.len()), (vec!["1".to_owned(), "2".to_owned()], 1));
     assert_eq!(pending(&of(&baseline, &failed)).len(), 3, "it failed on an empty database");
-    for known in [row("1", State::Failed, 2), row("1", State::Reverted, 1)] {
-        let known = decided(&baseline, &[known], &around);
-        assert_eq!(pending(&known).len(), 3, "it has changed something");
+}
+
+#[test]
+fn a_baseline_that_does_not_count_is_refused_or_for_an_object_reported() {
+    let around = Surroundings { has_tables: true, ..Surroundings::default() };
+    let object = json!({ "baseline": "2", "object": { "namespace": "a", "name": "shop", "uid": "u1" } });
+    for known in [row("1", State::Applied, 2), row("1", State::Failed, 2), row("1", State::Reverted, 1)] {
+        let refused = decided(&json!({ "baseline": "2" }), std::slice::from_ref(&known), &around);
+        assert_eq!(reason(&refused).0, BlockedReason::BaselineIgnored, "{known:?}");
+        let Decision::Work(work) = decided(&object, &[known], &around) else { panic!("it goes on") };
+        assert!(work.baseline.is_empty() && work.warnings.len() == 1, "{work:?}");
     }
+    let all = ["1", "2"].map(|id| row(id, State::Baseline, 1));
+    assert_eq!(pending(&decided(&json!({ "baseline": "2" }), &all, &around)), [(2, 1)], "it has counted");
+}
+
+#[test]
+fn tables_without_a_history_need_a_baseline_or_the_word_that_there_is_none() {
+    let older = Some("shop.orders".to_owned());
+    let around = Surroundings { has_tables: true, older_table: older, ..Surroundings::default() };
+    let refused = decided(&json!({}), &[], &around);
+    assert_eq!(reason(&refused).0, BlockedReason::BaselineRequired);
+    let Decision::Work(work) = decided(&json!({ "existingTables": "Ignore" }), &[], &around) else {
+        panic!("all run")
+    };
+    assert_eq!((work.pending.len(), work.warnings.len()), (3, 1));
+    let Decision::Work(work) = decided(&json!({ "baseline": "3" }), &[], &around) else {
+        panic!("none runs")
+    };
+    assert_eq!((work.baseline.len(), work.pending.len()), (3, 0));
+}
+
+#[test]
+fn what_cannot_run_is_refused_where_it_is_to_run() {
+    let assignment = assignment(&json!({}));
+    let mut scripts = loaded(&assignment);
+    scripts[0].up.refusal = Some("script 1 has a COMMIT".to_owned());
+    let around = Surroundings::default();
+    let decided = |scripts: &[Loaded], rows: &[Row]| decide(&assignment, scripts, rows, &around);
+    assert_eq!(reason(&decided(&scripts, &[])), (BlockedReason::NotRunnable, "1"));
+    assert_eq!(pending(&decided(&scripts, &[row("1", State::Applied, 2)])), [(1, 1), (2, 1)]);
+    let down = scripts[1].down.as_mut().unwrap();
+    down.refusal = Some("the down script of 2 has a COMMIT".to_owned());
+    assert_eq!(reason(&decided(&scripts, &[row("1", State::Applied, 2)])), (BlockedReason::NotRunnable, "2"));
+    scripts[1].down.as_mut().unwrap().all.clear();
+    assert_eq!(
+        pending(&decided(&scripts, &[row("1", State::Baseline, 1)])),
+        [(1, 1), (2, 1)],
+        "an empty one"
+    );
 }
 
 #[test]
 fn a_script_whose_end_is_not_known_waits_for_a_word() {
     let running = [row("1", State::Running, 2)];
-    let in_doubt = InDoubt { id: "1".to_owned(), statement: 2 };
+    let in_doubt = left_in_doubt(&running[0]);
     assert_eq!(of(&json!({}), &running), Decision::InDoubt(in_doubt));
     let retry = json!({ "resolve": { "id": "1", "as": "retry" } });
     assert_eq!(pending(&of(&retry, &running))[0], (0, 2), "it goes on with the statement in doubt");
@@ -227,4 +279,14 @@ fn what_has_run_of_a_script_may_not_be_edited() {
     assert_eq!(pending(&of(&json!({}), &[failed.clone()]))[0], (0, 2));
     failed.done = Some(checksum(b"the one before it too"));
     assert_eq!(reason(&of(&json!({}), &[failed])), (BlockedReason::ChecksumMismatch, "1"));
+}
+
+#[test]
+fn an_answer_about_a_script_that_is_not_in_doubt_is_reported() {
+    let rows = [row("1", State::Applied, 2), row("2", State::Failed, 2)];
+    let Decision::Work(work) = of(&json!({ "resolve": { "id": "2", "as": "applied" } }), &rows) else {
+        panic!()
+    };
+    assert!(work.warnings.iter().any(|warning| warning.contains("statement 2 was refused")), "{work:?}");
+    assert_eq!(work.pending[0], Pending { index: 1, from: 2, is_half_taken_back: false });
 }

@@ -1,5 +1,7 @@
 //! Errors of PostgreSQL.
 
+use std::num::NonZeroU32;
+
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
 use super::Failure;
@@ -9,16 +11,16 @@ use crate::kinds::databasemigration::result::Class;
 /// A failure by its SQLSTATE.
 pub(super) fn failure(error: &PgDatabaseError) -> Failure {
     let position = match error.position() {
-        Some(PgErrorPosition::Original(position)) => Some(position),
+        Some(PgErrorPosition::Original(position)) => u32::try_from(position).ok().and_then(NonZeroU32::new),
         _ => None,
     };
-    let named =
-        Named { constraint: error.constraint(), table: error.table(), column: error.column(), position };
+    let named = Named { constraint: error.constraint(), table: error.table(), column: error.column() };
     let code = error.code();
     let class = class(code);
     Failure {
         sql_state: Some(code.to_owned()),
         is_unanswered: code.starts_with("08") || code.starts_with("57P"),
+        position,
         ..Failure::new(class, message(code, error.message(), &named))
     }
 }
@@ -28,12 +30,7 @@ struct Named<'a> {
     constraint: Option<&'a str>,
     table: Option<&'a str>,
     column: Option<&'a str>,
-    /// The character of the script.
-    position: Option<usize>,
 }
-
-/// What the first lines of a script hide until the caller, who has its text, replaces it by a line.
-pub(in super::super) const POSITION: &str = " at character ";
 
 fn class(code: &str) -> Class {
     match code {
@@ -67,6 +64,7 @@ fn message(code: &str, said: &str, named: &Named<'_>) -> String {
         "23514" => Some("a check constraint does not hold"),
         "42601" => Some("syntax error"),
         "P0001" => Some("the script raised an exception"),
+        "2D000" => Some("the statement ends its own transaction"),
         "P0004" => Some("an assertion of the script does not hold"),
         _ => match code.get(..2) {
             Some("23") => Some("a constraint does not hold"),
@@ -78,11 +76,7 @@ fn message(code: &str, said: &str, named: &Named<'_>) -> String {
             _ => Some("the server refused the statement"),
         },
     };
-    let text = own.map_or_else(|| without_values(said, '"'), |own| format!("{own}{object}"));
-    match named.position {
-        Some(position) => format!("{text}{POSITION}{position}"),
-        None => text,
-    }
+    own.map_or_else(|| without_values(said, '"'), |own| format!("{own}{object}"))
 }
 
 #[cfg(test)]
@@ -91,25 +85,21 @@ mod tests {
 
     #[test]
     fn words_that_may_quote_a_value_are_replaced() {
-        let named =
-            Named { constraint: Some("users_email_key"), table: Some("users"), column: None, position: None };
+        let named = Named { constraint: Some("users_email_key"), table: Some("users"), column: None };
         for code in ["23505", "22P02", "42601", "P0001", "XX000", "23514"] {
             let told = message(code, "the server quotes 'a@b.c'", &named);
             assert!(!told.contains("a@b.c"), "{code}: {told}");
             assert!(told.contains("users_email_key"), "{code}: {told}");
         }
-        let none = Named { constraint: None, table: None, column: None, position: Some(7) };
-        assert_eq!(
-            message("42P01", "relation \"x\" does not exist", &none),
-            "relation \"x\" does not exist at character 7"
-        );
+        let none = Named { constraint: None, table: None, column: None };
+        assert_eq!(message("42P01", "relation \"x\" does not exist", &none), "relation \"x\" does not exist");
     }
 
     #[test]
     fn a_name_that_may_be_a_value_is_replaced() {
-        let none = Named { constraint: None, table: None, column: None, position: Some(7) };
+        let none = Named { constraint: None, table: None, column: None };
         let told = message("42703", "column \"a@b.c\" does not exist", &none);
-        assert_eq!(told, "column \"[redacted]\" does not exist at character 7");
+        assert_eq!(told, "column \"[redacted]\" does not exist");
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Tables {
         &self.table
     }
 
+    /// The schema, where the engine has schemas.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
+    }
+
     fn quoted(&self, suffix: &str) -> String {
         let quote = if self.is_mysql() { '`' } else { '"' };
         let schema = self.schema.as_ref().map(|schema| format!("{quote}{schema}{quote}."));
@@ -158,6 +163,14 @@ impl Tables {
         )
     }
 
+    /// A row of another series.
+    pub(super) fn select_others(&self) -> String {
+        format!(
+            "SELECT id FROM {} WHERE series <> ? AND state IN ('applied', 'baseline') LIMIT 1",
+            self.rows()
+        )
+    }
+
     /// The run that has the row of a series, which is held until the transaction ends.
     pub(super) fn select_lock(&self) -> String {
         let hold = if self.engine == Engine::SQLite { "" } else { " FOR UPDATE" };
@@ -172,6 +185,25 @@ impl Tables {
     /// Gives the row of a script another checksum.
     pub(super) fn accept(&self) -> String {
         format!("UPDATE {} SET checksum = ? WHERE series = ? AND id = ?", self.rows())
+    }
+
+    /// Has a script in doubt whose end the database was to show.
+    pub(super) fn doubt(&self) -> String {
+        format!(
+            "UPDATE {} SET state = 'running' WHERE series = ? AND id = ? AND state = 'resumable'",
+            self.rows()
+        )
+    }
+
+    /// Has the row of a script that is at work stand at another statement. Both rows are locked, so that no other process
+    /// takes the series over in between.
+    pub(super) fn advance(&self) -> String {
+        let (rows, lock, now) = (self.rows(), self.lock(), self.now());
+        format!(
+            "UPDATE {rows} r JOIN {lock} l ON l.series = r.series SET r.state = ?, r.statement_no = ?, r.done_checksum = ?, \
+             r.changed_at = {now}, l.taken_at = {now} WHERE r.series = ? AND r.id = ? AND r.run = ? \
+             AND r.state IN ('running', 'resumable') AND l.run = ?"
+        )
     }
 
     /// Puts one in.

@@ -1,5 +1,6 @@
 //! Validates the options of etcd.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -33,11 +34,41 @@ pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
         ));
     }
     validate_timing(options, &path, validation);
-    let minor = spec.version.as_deref().and_then(versions::parse).map(|version| version.minor);
-    if let (Some(extra), Some(minor)) = (&options.extra, minor) {
-        for flag in extra.keys() {
-            validate_flag(flag, minor, path.at("extra").key(flag), validation);
+    if let Some(extra) = &options.extra {
+        validate_extra(extra, spec.version.as_deref(), &path.at("extra"), validation);
+    }
+}
+
+/// The flags, for the minor of the version. A version that is absent or does not read may come to be any minor: there a
+/// flag is refused only if no minor takes it.
+fn validate_extra(
+    extra: &BTreeMap<String, String>,
+    version: Option<&str>,
+    path: &Path,
+    validation: &mut Validation,
+) {
+    let minor = version.and_then(versions::parse).map(|version| version.minor);
+    let minors: Vec<_> =
+        minor.map_or_else(|| versions::MINORS.iter().map(|one| one.minor).collect(), |minor| vec![minor]);
+    for (flag, value) in extra {
+        let judged = minors
+            .iter()
+            .rev()
+            .map(|minor| (flags::standing(flag, *minor), flag_fault(flag, value, *minor, path)));
+        let judged: Vec<_> = judged.collect();
+        if judged.iter().any(|(_, fault)| fault.is_none()) {
+            continue;
         }
+        // A minor that has the flag says what is wrong with its value.
+        let best = judged.iter().position(|(standing, _)| *standing == Standing::Free).unwrap_or(0);
+        if let Some((_, Some(fault))) = judged.into_iter().nth(best) {
+            validation.reject(fault);
+        }
+    }
+    let pairs = minors.iter().map(|minor| flags::conflicts(extra, *minor)).min_by_key(Vec::len);
+    for (flag, detail) in pairs.into_iter().flatten() {
+        let value = extra.get(flag).map_or("", String::as_str);
+        validation.reject(FieldError::invalid(path.key(flag), value, detail));
     }
 }
 
@@ -112,32 +143,24 @@ fn whole_milliseconds(
     None
 }
 
-fn validate_flag(flag: &str, minor: u64, path: Path, validation: &mut Validation) {
+/// Why etcd of that minor cannot be given a flag with that value.
+fn flag_fault(flag: &str, value: &str, minor: u64, path: &Path) -> Option<FieldError> {
+    let path = path.key(flag);
     if flag.starts_with('-') {
         let bare = flag.trim_start_matches('-');
-        validation.reject(FieldError::invalid(
-            path,
-            flag,
-            format!("must have no leading dashes: write {bare}"),
-        ));
-        return;
+        return Some(FieldError::invalid(path, flag, format!("must have no leading dashes: write {bare}")));
     }
     match flags::standing(flag, minor) {
-        Standing::Free => {}
-        Standing::Owned => {
-            validation.reject(FieldError::forbidden(path, "the operator sets this flag itself"));
+        Standing::Free => {
+            flags::fault(flag, value, minor).map(|detail| FieldError::invalid(path, value, detail))
         }
+        Standing::Owned => Some(FieldError::forbidden(path, "the operator sets this flag itself")),
         Standing::Field(field) => {
-            validation
-                .reject(FieldError::forbidden(path, format!("has a field of its own: spec.options.{field}")));
+            Some(FieldError::forbidden(path, format!("has a field of its own: spec.options.{field}")))
         }
         Standing::Elsewhere => {
-            validation.reject(FieldError::invalid(
-                path,
-                flag,
-                format!("is a flag that etcd 3.{minor} does not have"),
-            ));
+            Some(FieldError::invalid(path, flag, format!("is a flag that etcd 3.{minor} does not have")))
         }
-        Standing::Unknown => validation.reject(FieldError::invalid(path, flag, "is no flag of etcd")),
+        Standing::Unknown => Some(FieldError::invalid(path, flag, "is no flag of etcd")),
     }
 }

@@ -1,7 +1,14 @@
-use serde_json::{Value, json};
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::super::altered::backup_schedule;
+use super::super::services::Applied;
 use super::*;
+use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::backup::manifest::{Manifest as Told, Owner as Whose, Success};
+use crate::kinds::etcdcluster::observation::Found;
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::resources::tests::{GUARD, cluster};
 use crate::kinds::etcdcluster::spec::Spec;
@@ -185,32 +192,41 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
     let mut foreign = ours.clone();
     foreign.metadata.owner_references = None;
     let outdated = made(&another);
-    let of = |wanted, found: &CronJob| schedule(wanted, &Fact::Known(found.clone()), UID, None);
-    assert_eq!(schedule(Some(&wanted), &Fact::Absent, UID, None), Fact::Known(Found::Outdated));
+    let schedule = |wanted: Option<&Manifest>, found: &Fact<CronJob>| {
+        backup_schedule(wanted, found, UID, (&mut Applied::default(), Instant::now()))
+    };
+    let of = |wanted, found: &CronJob| schedule(wanted, &Fact::Known(found.clone()));
+    assert_eq!(schedule(Some(&wanted), &Fact::Absent), Fact::Known(Found::Outdated));
     assert_eq!(of(Some(&wanted), &ours), Fact::Known(Found::Current));
     assert_eq!(of(Some(&wanted), &outdated), Fact::Known(Found::Outdated));
     assert_eq!(of(Some(&wanted), &foreign), Fact::Known(Found::Foreign));
-    assert_eq!(schedule(None, &Fact::Absent, UID, None), Fact::Known(Found::Current));
+    assert_eq!(schedule(None, &Fact::Absent), Fact::Known(Found::Current));
     assert_eq!(of(None, &ours), Fact::Known(Found::Outdated));
     assert_eq!(of(None, &foreign), Fact::Known(Found::Current));
-    assert_eq!(schedule(None, &Fact::Unknown, UID, None), Fact::Unknown);
+    assert_eq!(schedule(None, &Fact::Unknown), Fact::Unknown);
 }
 
 #[test]
-fn what_a_webhook_makes_of_it_is_left_until_the_next_write() {
+fn a_cron_job_that_another_client_changes_each_time_is_left_for_a_while() {
     let (third, another) = (wanted("third:1"), wanted("another:1"));
     let wanted = wanted(GUARD);
-    let mut changed = made(&another);
-    changed.metadata.generation = Some(4);
-    let mut applied = Scheduled { stamp: wanted.stamp().unwrap().to_owned(), generation: None };
-    let mut of = |wanted: &Manifest, found: &CronJob| {
-        schedule(Some(wanted), &Fact::Known(found.clone()), UID, Some(&mut applied))
+    let (changed, sound) = (made(&another), made(&wanted));
+    let (begun, mut applied) = (Instant::now(), Applied::default());
+    let mut of = |wanted: &Manifest, found: &CronJob, second| {
+        let now = begun + Duration::from_secs(second);
+        let state = backup_schedule(Some(wanted), &Fact::Known(found.clone()), UID, (&mut applied, now));
+        if state == Fact::Known(Found::Outdated) {
+            applied.count();
+        }
+        state
     };
-    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
-    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
-    assert_eq!(of(&third, &changed), Fact::Known(Found::Outdated), "something else is wanted");
-    changed.metadata.generation = Some(5);
-    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "it was changed");
+    assert_eq!(of(&wanted, &sound, 0), Fact::Known(Found::Current));
+    for second in 1..=3 {
+        assert_eq!(of(&wanted, &changed, second), Fact::Known(Found::Outdated));
+    }
+    assert_eq!(of(&wanted, &changed, 4), Fact::Known(Found::Current), "it is left for a while");
+    assert_eq!(of(&third, &changed, 5), Fact::Known(Found::Outdated), "something else is wanted");
+    assert_eq!(of(&third, &changed, 700), Fact::Known(Found::Outdated), "it is tried again");
 }
 
 #[test]

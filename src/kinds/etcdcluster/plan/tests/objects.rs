@@ -1,13 +1,14 @@
 //! Objects of a cluster are deleted one by one, in each state that it may be in: they come back, and nothing is lost.
 
 use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
-use super::rules::V3_6;
+use super::rules::{V3_6, planned};
 use super::sequences::is_settled;
 use super::world::World;
 use super::world::secrets::authority as authority_secret;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    Authority, CertificateId, CertificateSecrets, Fact, Found, Holder, Ordinal, PodPhase, RecoveryPhase,
-    Version,
+    Authority, Cause, CertificateId, CertificateSecrets, Fact, Found, Holder, Observation, Ordinal, Owner,
+    PodPhase, RecoveryPhase, Version,
 };
 use crate::kinds::etcdcluster::plan::Plan;
 
@@ -119,8 +120,7 @@ fn a_survivor_runs_what_it_ran_although_the_stateful_set_is_made_again() {
         world.run();
         let broken = (0..3).find(|at| world.pods[&Ordinal(*at)].pod.phase != PodPhase::Up).unwrap();
         let (survivor, other) = if broken == 0 { (1, 2) } else { (0, 3 - broken) };
-        world.pods.get_mut(&Ordinal(other)).unwrap().pod.phase =
-            PodPhase::Failing(crate::kinds::etcdcluster::observation::Cause::Other);
+        world.pods.get_mut(&Ordinal(other)).unwrap().pod.phase = PodPhase::Failing(Cause::Other);
         world.desired.recovery = Some(request("now", Some(survivor)));
         run_to(&mut world, phase);
         world.set = None;
@@ -131,5 +131,57 @@ fn a_survivor_runs_what_it_ran_although_the_stateful_set_is_made_again() {
             }
         }
         assert!(world.set.is_some(), "{phase:?}");
+    }
+}
+
+#[test]
+fn what_another_client_changed_is_written_again_and_no_member_restarts() {
+    let mut world = World::settled(3, V3_6);
+    world.set.as_mut().unwrap().is_altered = true;
+    let plan = planned(&world.desired, &world.observe());
+    let Some(Action::ApplyStatefulSet { from, replicas, template, .. }) = plan.actions.first() else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!((*from, *replicas, *template), (3, 3, world.desired.template));
+    assert_eq!(plan.actions.len(), 1);
+    world.set.as_mut().unwrap().is_altered = false;
+    world.config.as_mut().unwrap().is_altered = true;
+    let plan = planned(&world.desired, &world.observe());
+    let [Action::WriteConfig { entries, initial_cluster, .. }] = plan.actions.as_slice() else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!((entries.len(), initial_cluster.len()), (3, 3));
+    assert_eq!(*entries, world.config.as_ref().unwrap().entries);
+    world.desired.is_paused = true;
+    assert!(planned(&world.desired, &world.observe()).actions.is_empty());
+}
+
+#[test]
+fn a_budget_that_another_client_changed_is_written_again_while_members_are_down() {
+    for down in 1..=3 {
+        let mut world = World::settled(3, V3_6);
+        for process in world.pods.values_mut().take(down) {
+            process.pod.phase = PodPhase::Failing(Cause::Other);
+        }
+        for (least, owner, expected) in [
+            (2, Owner::Ours, Some(2)),
+            (0, Owner::Ours, Some(2)),
+            (3, Owner::Ours, Some(3)),
+            (0, Owner::Foreign, None),
+        ] {
+            let budget = world.budget.as_mut().unwrap();
+            (budget.min_available, budget.owner, budget.is_current) = (least, owner, false);
+            let mut seen = world.observe();
+            let writes = |seen: &Observation| {
+                let actions = planned(&world.desired, seen).actions;
+                actions.into_iter().find_map(|action| match action {
+                    Action::ApplyBudget { min_available, .. } => Some(min_available),
+                    _ => None,
+                })
+            };
+            assert_eq!(writes(&seen), expected, "{down} are down: {least} {owner:?}");
+            seen.refusals.budget = true;
+            assert_eq!(writes(&seen), None, "{down} are down, and it is refused");
+        }
     }
 }

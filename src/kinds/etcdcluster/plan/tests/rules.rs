@@ -289,7 +289,7 @@ fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_
         seen.pods = pods;
         let plan = planned(&desired, &seen);
         assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
-        assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
+        assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::STOPPED));
         assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
         assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
     }

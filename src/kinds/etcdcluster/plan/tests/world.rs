@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, Budget, Cause, CertificateSecrets, Certificates, ClusterId, Config, ConfigEntry, Desired,
-    Fact, Found, Handle, Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal, Owner, Pod,
-    PodPhase, Purpose, Record, Refusals, ResourceVersion, Role, StatefulSet, Template, Uid, Version, Volume,
+    Fact, Found, Handle, Hindered, Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal,
+    Owner, Pod, PodPhase, Purpose, Record, Refusals, ResourceVersion, Role, StatefulSet, Template, Uid,
+    Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Plan, labels_voters, plan};
 
@@ -204,6 +205,7 @@ impl World {
             backup: Fact::Absent,
             has_finalizer: self.has_finalizer,
             refused: None,
+            hindered: Hindered::default(),
             refusals: Refusals { template: self.refused, ..Refusals::default() },
         }
     }

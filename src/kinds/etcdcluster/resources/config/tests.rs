@@ -259,6 +259,25 @@ fn a_template_that_the_spec_has_left_behind_keeps_its_options() {
 }
 
 #[test]
+fn an_entry_that_another_client_has_written_in_the_same_bytes_is_written_in_others() {
+    let told: BTreeMap<_, _> =
+        [0, 1].map(|ordinal| (Ordinal(ordinal), entry(Purpose::Run, Version::new(6, 16), 1))).into();
+    let data = data(&plain(), &told, &[]);
+    let fields = json!({"f:data": {"f:c-1.json": {}}});
+    let managed = json!([{"manager": "edits", "operation": "Update", "fieldsV1": fields}]);
+    let live = json!({"metadata": {"managedFields": managed}, "data": data});
+    let mut live: ConfigMap = serde_json::from_value(live).unwrap();
+    let again = |live: &ConfigMap| data_over(&plain(), &told, &[], live, 1);
+    let written = again(&live);
+    assert_eq!(written["c-0.json"], data["c-0.json"]);
+    assert_ne!(written["c-1.json"], data["c-1.json"]);
+    live.data = Some(written);
+    assert_eq!(entries(&live, "c"), told);
+    live.metadata.managed_fields = None;
+    assert_eq!(again(&live), data);
+}
+
+#[test]
 fn what_does_not_read_as_an_entry_is_none() {
     let good = data(&plain(), &[(Ordinal(1), entry(Purpose::Run, Version::new(6, 16), 1))].into(), &[]);
     let text = &good["c-1.json"];

@@ -139,7 +139,7 @@ fn an_earlier_spec_is_not_said_to_heal_data_that_differ() {
     assert!(image.starts_with("True UpgradeStalled") && image.ends_with(heals), "{image}");
     assert!(inconsistent.starts_with("True UpgradeStalled"), "{inconsistent}");
     assert!(
-        inconsistent.contains("it cannot tell whose are wrong") && !inconsistent.contains(heals),
+        inconsistent.contains("its data differ from another member's") && !inconsistent.contains(heals),
         "{inconsistent}"
     );
 }

@@ -36,6 +36,8 @@ fn unmade() -> Observation {
     }
 }
 
+const BEING_MADE: &str = "False Bootstrapping: no member serves yet: the first one is being made";
+
 const HEALTHY: &str = "False Healthy: all members serve and no alarm is armed";
 
 #[test]
@@ -52,7 +54,8 @@ fn ready_is_what_the_spec_asks_for_or_else_the_worst_that_holds() {
         "False SpecInvalid: the webhook would refuse spec.options and spec.pod: members are left as they are";
     assert_eq!((ready.as_str(), degraded.as_str()), (refused, HEALTHY));
     let (ready, degraded) = told(&of_three(&json!({"replicas": 0})), true, &unmade());
-    assert_eq!((ready.as_str(), degraded.as_str()), ("False Stopped: the cluster is stopped", HEALTHY));
+    let stopped = "False Stopped: the cluster is stopped";
+    assert_eq!((ready.as_str(), degraded.as_str()), (stopped, stopped));
     let (ready, _) = told(&cluster, true, &without_the_last(&cluster, PodPhase::Starting));
     assert!(ready.starts_with("False MemberDown: c-2"), "{ready}");
 }
@@ -75,7 +78,7 @@ fn a_cluster_that_is_being_made_is_not_degraded_until_its_time_is_over() {
     let cluster = plain();
     let (ready, degraded) = told(&cluster, true, &unmade());
     assert!(ready.starts_with("False Bootstrapping: c-0 is being made"), "{ready}");
-    assert_eq!(degraded, HEALTHY);
+    assert_eq!(degraded, BEING_MADE);
     let template = cluster.desired(None).template;
     let mut begun = unmade();
     let seed = Operation {
@@ -94,13 +97,14 @@ fn a_cluster_that_is_being_made_is_not_degraded_until_its_time_is_over() {
         skips_check: false,
     };
     let entries = BTreeMap::from([(Ordinal(0), entry)]);
-    begun.config = Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries });
+    begun.config =
+        Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries, is_altered: false });
     let mut degraded = |phase, age| {
         begun.pods = Fact::Known([(Ordinal(0), pod(0, template, phase))].into());
         begun.operation_age = age;
         told(&cluster, true, &begun).1
     };
-    assert_eq!(degraded(PodPhase::Starting, Age::Fresh), HEALTHY);
+    assert_eq!(degraded(PodPhase::Starting, Age::Fresh), BEING_MADE);
     for (phase, age) in
         [(PodPhase::Starting, Age::PastDeadline), (PodPhase::Failing(Cause::Image), Age::Fresh)]
     {

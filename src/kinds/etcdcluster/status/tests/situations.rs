@@ -17,11 +17,13 @@ struct Case {
     spec: fn(&mut Value),
     faults: Vec<FieldError>,
     change: fn(&mut Observation),
+    /// Why the pod at an ordinal does not come to serve, in the words of Kubernetes.
+    hindrance: Option<(u32, &'static str)>,
 }
 
 impl Case {
     fn new(name: &'static str, condition: &'static str, series: &'static str) -> Self {
-        Self { name, condition, series, spec: |_| (), faults: Vec::new(), change: |_| () }
+        Self { name, condition, series, spec: |_| (), faults: Vec::new(), change: |_| (), hindrance: None }
     }
 
     fn asks(self, spec: fn(&mut Value)) -> Self {
@@ -30,6 +32,10 @@ impl Case {
 
     fn when(self, change: fn(&mut Observation)) -> Self {
         Self { change, ..self }
+    }
+
+    fn because(self, ordinal: u32, words: &'static str) -> Self {
+        Self { hindrance: Some((ordinal, words)), ..self }
     }
 
     fn situation(self) -> Situation {
@@ -51,7 +57,10 @@ impl Case {
         (self.change)(&mut seen);
         let desired = Desired { is_valid: self.faults.is_empty(), ..spec.desired(None) };
         let plan = plan(&desired, &seen);
-        let after = of(&spec, after(&before, 1), &seen, &plan);
+        let hindrances = self.hindrance.map(|(ordinal, words)| (Ordinal(ordinal), words.to_owned()));
+        let hindrances = hindrances.into_iter().collect();
+        let said = StatusInputs { hindrances: &hindrances, ..after(&before, 1) };
+        let after = of(&spec, said, &seen, &plan);
         let mut events = alarms(self.name, &before, &seen, &mut Some(Vec::new()));
         events.extend(news(&before, &after, &mut None));
         let page = situations::page(
@@ -80,6 +89,15 @@ fn without_a_quorum(seen: &mut Observation) {
     seen.membership = Fact::Unknown;
     seen.alarms = Fact::Unknown;
     seen.cluster_version = Fact::Unknown;
+}
+
+/// A member's pod is gone, and another one is not made.
+fn without_a_pod(seen: &mut Observation) {
+    seen.statuses.remove(&Ordinal(2));
+    if let Fact::Known(pods) = &mut seen.pods {
+        pods.remove(&Ordinal(2));
+    }
+    seen.hindered.slow = [Ordinal(2)].into();
 }
 
 /// The first pod of the new template has not come up in time.
@@ -112,6 +130,20 @@ pub fn all() -> Vec<Situation> {
         Case::new("data-differ", problem, "gatehouse_etcdcluster_data_consistent").when(|seen| {
             seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
         }),
+        Case::new("pod-refused", problem, "gatehouse_etcdcluster_problem{problem=\"PodNotRunning\"}")
+            .when(without_a_pod)
+            .because(
+                2,
+                "no pod is made: pods \"pod-refused-2\" is forbidden: exceeded quota: small, requested: pods=1, used: \
+                 pods=20, limited: pods=20",
+            ),
+        Case::new(
+            "certificate-refused",
+            condition::CERTIFICATES_READY,
+            "gatehouse_etcdcluster_condition_reason_info{condition=\"CertificatesReady\",reason=\"CertificateInvalid\"}",
+        )
+        .asks(|spec| spec["tls"] = json!({"mode": "Automatic"}))
+        .when(|seen| seen.certificates = Certificates::Unfit),
         Case::new("claim-deleted", problem, "gatehouse_etcdcluster_problem{problem=\"ClaimTerminating\"}")
             .when(|seen| {
                 let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use crate::api::script::without_mark;
+
 /// The dates of exceptions that take them from elsewhere, by the exception's name. Clones share the dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HolidayDates(BTreeMap<String, Arc<[Date]>>);
@@ -43,10 +45,10 @@ fn more(lines: &[usize]) -> String {
 }
 
 impl DateList {
-    /// Reads dates, one a line; blank lines and what follows a `#` do not count.
+    /// Reads dates, one a line; blank lines, what follows a `#` and a byte order mark do not count.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let lines = text.lines().enumerate().filter_map(|(at, line)| {
+        let lines = without_mark(text).lines().enumerate().filter_map(|(at, line)| {
             let entry = line.split('#').next().unwrap_or_default().trim();
             (!entry.is_empty()).then_some((at + 1, entry))
         });
@@ -111,6 +113,15 @@ mod tests {
         let shown: Vec<_> = dates.of("xmas").iter().map(Date::to_string).collect();
         assert_eq!(shown, ["2026-12-25", "2026-12-26"]);
         assert!(dates.of("other").is_empty());
+    }
+
+    #[test]
+    fn a_byte_order_mark_hides_no_date() {
+        let mut dates = HolidayDates::default();
+        assert_eq!(dates.read("xmas", "\u{feff}2026-12-25\r\n2026-12-26\r\n"), Ok(()));
+        assert_eq!(dates.of("xmas").len(), 2);
+        assert_eq!(dates.read("xmas", "\u{feff}# public holidays\n2026-12-25\n"), Ok(()));
+        assert_eq!(dates.of("xmas").len(), 1);
     }
 
     #[test]

@@ -260,7 +260,7 @@ fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
         let empty = used.iter().find(|one| one.window.replicas == 0 && !one.covered)?;
         format!("spec.windows[{}].replicas", empty.at)
     };
-    Some(format!("{place}: 0 leaves the Service of servicePort without endpoints"))
+    Some(format!("{place}: 0 leaves the Service without endpoints"))
 }
 
 fn without_effect(spec: &TDSetSpec) -> Option<String> {

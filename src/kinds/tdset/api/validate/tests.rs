@@ -99,7 +99,7 @@ fn a_fault_of_the_zone_a_count_or_a_window_is_named_where_it_lies() {
         (
             "/spec/timeZone",
             json!("+02:00"),
-            "spec.timeZone: Invalid value: \"+02:00\": offsets and POSIX strings",
+            "spec.timeZone: Invalid value: \"+02:00\": an offset from UTC ignores daylight saving time",
         ),
         (
             "/spec/defaultReplicas",

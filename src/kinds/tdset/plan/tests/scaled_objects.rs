@@ -95,11 +95,43 @@ fn a_scaled_object_sleeps_and_wakes_by_its_bounds() {
         assert_eq!(first, ["merge ScaledObject null as gatehouse-tdset-count"], "{now}");
         let told = rest(&mut cluster, &tdset);
         assert_eq!(bounds(&cluster), (least, 20), "{now}");
-        assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled", "{now}");
+        let reason = if has(&cluster) == 0 && least > 0 { "PodsNotReady" } else { "AsScheduled" };
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, reason, "{now}");
         // KEDA goes to none and comes back: whichever count it has, it is KEDA's.
         cluster.scale(if least == 0 { 0 } else { 7 }, Writer::Ours);
         assert_eq!(verbs(&rest(&mut cluster, &tdset).work), [""; 0], "{now}");
         // At the boundary, it may not have come back yet.
         cluster.scale(0, Writer::Ours);
+    }
+}
+
+#[test]
+fn a_workload_that_a_paused_scaled_object_leaves_outside_of_the_bounds_is_not_ready() {
+    let tdset = web(&json!({"autoscaler": {"kind": "ScaledObject", "name": "web"}}));
+    let of = |spec: &Value, annotations: &Value| {
+        let mut object =
+            json!({"metadata": {"name": "web", "uid": "k", "annotations": annotations}, "spec": spec});
+        object["spec"]["scaleTargetRef"] = json!({"name": "web"});
+        let place = scaled_object(&json!({})).place;
+        Bounds::of_scaled_object(&serde_json::from_value(object).unwrap(), place)
+    };
+    let least = json!({"minReplicaCount": 2});
+    let paused = json!({"autoscaling.keda.sh/paused": "true"});
+    for (bounds, count, why) in [
+        (of(&least, &paused), 1, Some("the workload has 1: ScaledObject web is paused by an annotation")),
+        (
+            of(&least, &json!({"autoscaling.keda.sh/paused-replicas": "0"})),
+            0,
+            Some("is paused by an annotation"),
+        ),
+        (of(&least, &json!({})), 0, Some("the workload has 0: ScaledObject web has not scaled it yet")),
+        (of(&least, &paused), 3, None),
+        (of(&least, &json!({"autoscaling.keda.sh/paused": "false"})), 1, None),
+        (of(&json!({"minReplicaCount": 2, "idleReplicaCount": 0}), &json!({})), 0, None),
+    ] {
+        let mut cluster = beside(EARLY, bounds, count);
+        let (status, reason, message) = condition(&rest(&mut cluster, &tdset).status, ConditionType::Ready);
+        assert_eq!(status, if why.is_some() { "False" } else { "True" }, "{count}: {reason}: {message}");
+        assert!(message.contains(why.unwrap_or_default()), "{message}");
     }
 }

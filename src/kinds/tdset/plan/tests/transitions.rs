@@ -45,6 +45,24 @@ fn a_transition_is_one_small_write_and_is_reported_once() {
 }
 
 #[test]
+fn a_transition_whose_status_was_written_without_an_answer_is_known_as_reported() {
+    let shop = shop();
+    let mut cluster = Cluster::settled(&shop, EARLY).at(OPENING);
+    cluster.pass(&shop);
+    let carried = cluster.0.carried.clone();
+    assert_eq!(carried.reported_by(&cluster.0.status), None, "the status is not written yet");
+    cluster.pass(&shop);
+    cluster.0.carried = carried.clone();
+    let next = plan(&shop, &cluster.0);
+    assert_eq!((next.transition, next.report), (None, vec![]));
+    assert_eq!(carried.reported_by(&cluster.0.status), carried.transition.as_ref());
+    let tomorrow =
+        PastTransition { time: Time(at("2026-03-03T07:00:00Z")), ..carried.transition.clone().unwrap() };
+    let later = Unreported { transition: Some(tomorrow), ..Unreported::default() };
+    assert_eq!(later.reported_by(&cluster.0.status), None, "another transition to the same count");
+}
+
+#[test]
 fn what_was_missed_is_reported_as_the_one_transition_that_holds() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-04T12:00:00Z");

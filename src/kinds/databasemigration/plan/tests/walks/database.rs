@@ -53,12 +53,13 @@ impl World {
             match told.resolve.as_ref().filter(|resolve| resolve.id == id) {
                 None => {
                     let mut result = said(result::Outcome::InDoubt, 0, &ids);
-                    result.in_doubt = Some(result::InDoubt { id, statement: 1 });
+                    result.in_doubt =
+                        Some(result::InDoubt { id, statement: 1, run: Some(self.history[at].run.clone()) });
                     return result;
                 }
                 Some(resolve) => {
-                    self.words.1 += 1;
-                    assert!(self.words.1 <= self.words.0, "a doubt is settled without a look");
+                    let is_examined = self.examined.as_ref() == Some(&self.history[at].run);
+                    assert!(is_examined, "a doubt is settled without a look");
                     match resolve.resolution {
                         Resolution::Applied => self.history[at].is_in_doubt = false,
                         Resolution::Retry => drop(self.history.remove(at)),
@@ -80,6 +81,7 @@ impl World {
         let row = |at: usize, is_in_doubt| Row {
             id: pending[at].id.clone(),
             sum: pending[at].planned.clone().unwrap(),
+            run: told.run.uid.clone(),
             is_in_doubt,
         };
         let count = pending.len().min(course.most);

@@ -75,7 +75,15 @@ impl World {
         let handle = self.handle();
         let (owner, has_our_guard) = (Owner::Ours, true);
         let labels_voters = labels_voters(&self.desired, &self.observe());
-        self.set = Some(StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters });
+        self.set = Some(StatefulSet {
+            handle,
+            owner,
+            replicas,
+            template,
+            has_our_guard,
+            labels_voters,
+            is_altered: false,
+        });
     }
 
     fn delete_volume(&mut self, volume: &Handle, ordinal: Ordinal, is_agreed: bool) {
@@ -112,7 +120,7 @@ impl World {
             assert_ne!(all.get(ordinal), Some(entry), "nothing is written twice");
             all.insert(*ordinal, entry.clone());
         }
-        self.config = Some(Config { handle, owner: Owner::Ours, entries: all });
+        self.config = Some(Config { handle, owner: Owner::Ours, entries: all, is_altered: false });
     }
 
     fn ask_etcd(&mut self, action: &Action) {

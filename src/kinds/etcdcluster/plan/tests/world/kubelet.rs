@@ -66,6 +66,7 @@ impl World {
                 is_deleting: false,
                 startup_age: Age::Fresh,
                 role: set.labels_voters.then_some(Role::Voter),
+                own_print: None,
             };
             self.pods.insert(ordinal, Process { pod, has_saved_snapshot: false });
         }

@@ -184,10 +184,7 @@ fn a_window_that_the_clocks_skip_whole_is_named_with_its_date() {
 fn a_service_without_endpoints_and_rare_looks_are_asked_about() {
     let object =
         edit(with("/spec/target/create/servicePort", json!(80)), "/spec/windows/1/replicas", json!(0));
-    assert_eq!(
-        advice(&object),
-        ["spec.windows[1].replicas: 0 leaves the Service of servicePort without endpoints"]
-    );
+    assert_eq!(advice(&object), ["spec.windows[1].replicas: 0 leaves the Service without endpoints"]);
     let object = with("/spec/resyncMinutes", json!(1440));
     assert_eq!(
         advice(&object),

@@ -1,0 +1,339 @@
+//! What of a session a later statement needs that an earlier one has set, for a script that goes on in another session.
+//!
+//! Guarantees: a script goes on only where each statement finds the session that it would have had. What can be set again is
+//! set again: SET of values that are written in the script, USE, and all that only sets the session directly before the
+//! statement to go on with, since no other statement has used it yet. Another value is lost, and the statement that uses it
+//! is named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Statement;
+use super::modes::Modes;
+use super::read::{Read, plain, read};
+use super::set::Target;
+use super::tokens::Kind;
+use crate::kinds::databasemigration::assignment::Engine;
+
+/// The statements, from 1 on, that are to run again so that the script can go on with the statement `from`.
+///
+/// # Errors
+/// Which statement needs what is lost, and which statement had set it.
+pub fn again(
+    engine: Engine,
+    text: &str,
+    statements: &[Statement],
+    from: u32,
+    modes: Modes,
+) -> Result<Vec<u32>, String> {
+    let all = read(engine, text, statements, modes);
+    let done = usize::try_from(from).unwrap_or(usize::MAX).saturating_sub(1).min(all.len());
+    let (before, rest) = all.split_at(done);
+    let mut lost = Lost::of(before, rest);
+    for one in rest {
+        lost.compare(one)?;
+    }
+    Ok(lost.again.iter().filter_map(|number| u32::try_from(*number).ok()).collect())
+}
+
+/// What is lost of a session, each with the statement that had set it.
+#[derive(Default)]
+struct Lost {
+    variables: BTreeMap<String, String>,
+    prepared: BTreeMap<String, String>,
+    tables: BTreeMap<String, String>,
+    /// The statement that may have set any variable.
+    all: Option<String>,
+    /// The statement that may have generated an id. Another one need not generate any, so that it changes nothing here.
+    id: Option<String>,
+    /// A variable of the session that cannot be set again.
+    session: Option<String>,
+    known: BTreeSet<String>,
+    again: BTreeSet<usize>,
+    is_first: bool,
+}
+
+impl Lost {
+    fn of(before: &[Read<'_>], rest: &[Read<'_>]) -> Self {
+        let mut lost = Self { is_first: true, ..Self::default() };
+        let tail = before.iter().rev().take_while(|one| one.sets_session_alone()).count();
+        for (at, one) in before.iter().enumerate() {
+            lost.take(one, at >= before.len() - tail);
+        }
+        let names = |one: &Read<'_>| {
+            [&["EXECUTE"][..], &["DEALLOCATE", "PREPARE"], &["DROP", "PREPARE"]]
+                .iter()
+                .find_map(|words| one.named(words))
+        };
+        let used: BTreeSet<_> = rest.iter().filter_map(names).collect();
+        lost.again.retain(|number| {
+            let one = &before[number - 1];
+            one.named(&["PREPARE"]).is_none_or(|name| used.contains(&name)) && one.first() != "DEALLOCATE"
+        });
+        lost
+    }
+
+    fn take(&mut self, one: &Read<'_>, is_tail: bool) {
+        if one.is_program() {
+            return;
+        }
+        let place = one.place();
+        let needs_lost = one.needed().iter().any(|name| self.variables.contains_key(name));
+        let is_set_again = !needs_lost && (is_tail && one.sets_session_alone() || one.is_pure());
+        if is_set_again {
+            self.again.insert(one.number);
+        }
+        for target in one.targets() {
+            match target {
+                Target::User(name) if is_set_again => self.define(name),
+                Target::User(name) => {
+                    self.variables.insert(name, place.clone());
+                }
+                Target::Session(_) if is_set_again => {}
+                Target::Session(name) => self.session = Some(format!("{name} of {place}")),
+                Target::Elsewhere(_) => {}
+            }
+        }
+        for name in one.filled() {
+            if is_set_again {
+                self.define(name);
+            } else {
+                self.variables.insert(name, place.clone());
+            }
+        }
+        if one.may_set_all() {
+            self.all = Some(place.clone());
+            self.known.clear();
+        }
+        if matches!(one.first(), "INSERT" | "REPLACE" | "LOAD")
+            || one.may_set_all()
+            || one.of_session().is_some()
+        {
+            self.id = Some(place.clone());
+        }
+        self.take_named(one, place);
+    }
+
+    fn define(&mut self, name: String) {
+        self.variables.remove(&name);
+        self.known.insert(name);
+    }
+
+    /// What has a name of its own: prepared statements and temporary tables.
+    fn take_named(&mut self, one: &Read<'_>, place: String) {
+        if let Some(name) = one.named(&["PREPARE"]) {
+            if one.needed().iter().any(|name| self.variables.contains_key(name)) {
+                self.again.remove(&one.number);
+                self.prepared.insert(name, place);
+            } else {
+                self.again.insert(one.number);
+                self.prepared.remove(&name);
+            }
+        } else if let Some(name) = one.temporary_table() {
+            self.tables.insert(name, place);
+        } else if one.statement.begins(&["DROP"]) {
+            for token in &one.tokens {
+                self.tables.remove(&plain(token.text(one.text)));
+            }
+        }
+    }
+
+    /// Whether a statement that is still to run finds what it needs.
+    fn compare(&mut self, one: &Read<'_>) -> Result<(), String> {
+        let is_first = std::mem::take(&mut self.is_first);
+        if one.is_program() {
+            return Ok(());
+        }
+        if let Some(session) = &self.session {
+            return Err(format!(
+                "the session variable {session} got a value that is not written in the script, and that is lost"
+            ));
+        }
+        let set: Vec<_> = one
+            .targets()
+            .into_iter()
+            .filter_map(|target| match target {
+                Target::User(name) => Some(name),
+                Target::Session(_) | Target::Elsewhere(_) => None,
+            })
+            .collect();
+        for name in &one.needed() {
+            let by = self.variables.get(name);
+            let by = by.or_else(|| self.all.as_ref().filter(|_| !self.known.contains(name)));
+            if let Some(by) = by {
+                return Err(needs(one, name, by));
+            }
+        }
+        self.compare_session(one, is_first)?;
+        for name in set.into_iter().chain(one.filled()) {
+            self.define(name);
+        }
+        self.compare_named(one)
+    }
+
+    fn compare_session(&self, one: &Read<'_>, is_first: bool) -> Result<(), String> {
+        let Some(value) = one.of_session() else { return Ok(()) };
+        let is_id = value.ends_with("IDENTITY") || value.ends_with("LAST_INSERT_ID");
+        match &self.id {
+            Some(by) if is_id => Err(needs(one, &value, by)),
+            _ if !is_id && is_first && one.number > 1 => Err(needs(one, &value, "the statement before it")),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare_named(&mut self, one: &Read<'_>) -> Result<(), String> {
+        for words in [&["EXECUTE"][..], &["DEALLOCATE", "PREPARE"], &["DROP", "PREPARE"]] {
+            if let Some((name, by)) = one.named(words).and_then(|name| self.prepared.get_key_value(&name)) {
+                return Err(needs(one, &format!("the prepared statement {name}"), by));
+            }
+        }
+        if let Some(name) = one.named(&["PREPARE"]) {
+            self.prepared.remove(&name);
+        }
+        if let Some(name) = one.temporary_table() {
+            self.tables.remove(&name);
+        }
+        if one.statement.begins(&["DROP"]) && one.statement.has("EXISTS") {
+            return Ok(());
+        }
+        let mut named = one.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Name));
+        let found = named.find_map(|token| self.tables.get_key_value(&plain(token.text(one.text))));
+        found.map_or(Ok(()), |(name, by)| Err(needs(one, &format!("the temporary table {name}"), by)))
+    }
+}
+
+fn needs(one: &Read<'_>, what: &str, by: &str) -> String {
+    format!("{} uses {what}, which was of the session of {by} and is lost", one.place())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::split;
+    use super::*;
+
+    fn resumed(text: &str, from: u32) -> Result<Vec<u32>, String> {
+        let statements = split(Engine::MariaDB, text, Modes::default()).unwrap();
+        again(Engine::MariaDB, text, &statements, from, Modes::default())
+    }
+
+    #[test]
+    fn what_is_written_in_the_script_is_set_again() {
+        for (text, from, expected) in [
+            (
+                "SET @a = 7; USE x; SET NAMES utf8; INSERT INTO t VALUES (1); CREATE TABLE u (i int); SELECT @a",
+                5,
+                &[1, 2, 3][..],
+            ),
+            ("SET @a = 'x', @b = CONCAT(@a, 1); CREATE TABLE u (i int); SELECT @b", 2, &[1]),
+            ("SET @old = @@sql_mode, sql_mode = ''; CREATE TABLE u (i int); SET sql_mode = @old", 2, &[1]),
+            (
+                "SET @s = (SELECT COUNT(*) FROM x); PREPARE st FROM @s; EXECUTE st; DEALLOCATE PREPARE st",
+                3,
+                &[1, 2],
+            ),
+            ("SELECT COUNT(*) INTO @n FROM x; CREATE TABLE u (i int); INSERT INTO t VALUES (@n)", 2, &[1]),
+            (
+                "PREPARE st FROM 'SELECT 1'; EXECUTE st; CREATE TABLE u (i int); DEALLOCATE PREPARE st",
+                3,
+                &[1],
+            ),
+            ("SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE TABLE u (i int); SELECT 1", 3, &[]),
+            (
+                "SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE TABLE u (i int); SET @u = 1; SELECT @u",
+                3,
+                &[],
+            ),
+            ("CREATE USER a@localhost; CREATE TABLE u (i int); GRANT ALL ON *.* TO a@localhost", 2, &[]),
+            (
+                "CREATE TEMPORARY TABLE tt (i int); DROP TABLE tt; CREATE TABLE tt (i int); SELECT * FROM tt",
+                3,
+                &[],
+            ),
+            (
+                "CREATE PROCEDURE p() BEGIN SELECT LAST_INSERT_ID() INTO @x; END; CREATE TABLE u (i int); SELECT 1",
+                2,
+                &[],
+            ),
+            ("SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE PROCEDURE p() SELECT @u; SELECT 1", 3, &[]),
+        ] {
+            assert_eq!(resumed(text, from).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "one script after the other")]
+    fn what_is_lost_is_named_where_it_is_used() {
+        for (text, from, parts) in [
+            (
+                "INSERT INTO p (n) VALUES ('x');\nSET @pid = LAST_INSERT_ID();\nINSERT INTO k VALUES (@pid);\n\
+                 INSERT INTO nope VALUES (1);\nINSERT INTO k VALUES (@pid)",
+                4,
+                ["statement 5 in line 5", "@PID", "statement 2 in line 2"],
+            ),
+            (
+                "SET @u = UUID(); INSERT INTO t VALUES (@u); ALTER TABLE x ADD y int; SELECT @u",
+                3,
+                ["statement 4", "@U", "statement 1"],
+            ),
+            (
+                "SET @n = (SELECT COUNT(*) FROM t); INSERT INTO t VALUES (1); ALTER TABLE x ADD y int; SELECT @n",
+                3,
+                ["statement 4", "@N", "1"],
+            ),
+            (
+                "SELECT id INTO @x FROM t; DELETE FROM t; ALTER TABLE x ADD y int; SELECT @x",
+                3,
+                ["statement 4", "@X", "statement 1"],
+            ),
+            (
+                "SELECT @x := 1; DELETE FROM t; SET @y = @x + 1; SELECT @y",
+                3,
+                ["statement 3", "@X", "statement 1"],
+            ),
+            (
+                "SET @a = LAST_INSERT_ID(); SET @b = @a + 1; SELECT @b",
+                3,
+                ["statement 3", "@B", "statement 2"],
+            ),
+            (
+                "INSERT INTO p VALUES (1); INSERT INTO k VALUES (LAST_INSERT_ID())",
+                2,
+                ["statement 2", "LAST_INSERT_ID", "statement 1"],
+            ),
+            (
+                "INSERT INTO p VALUES (1); INSERT INTO no_id VALUES (2); INSERT INTO k VALUES (LAST_INSERT_ID())",
+                2,
+                ["statement 3", "LAST_INSERT_ID", "statement 1"],
+            ),
+            ("INSERT INTO p VALUES (1); SELECT @@identity", 2, ["statement 2", "@@IDENTITY", "statement 1"]),
+            (
+                "UPDATE p SET a = 1; INSERT INTO k VALUES (ROW_COUNT())",
+                2,
+                ["statement 2", "ROW_COUNT", "before"],
+            ),
+            (
+                "CREATE TEMPORARY TABLE `tt` AS SELECT 1; ALTER TABLE x ADD y int; INSERT INTO k SELECT * FROM tt",
+                2,
+                ["statement 3", "TT", "statement 1"],
+            ),
+            (
+                "SELECT a INTO @s FROM t; DELETE FROM t; PREPARE st FROM @s; EXECUTE st",
+                4,
+                ["statement 4", "ST", "statement 3"],
+            ),
+            ("CALL p(@out); ALTER TABLE x ADD y int; SELECT @out", 2, ["statement 3", "@OUT", "statement 1"]),
+            (
+                "CALL p(); ALTER TABLE x ADD y int; SELECT @hidden",
+                2,
+                ["statement 3", "@HIDDEN", "statement 1"],
+            ),
+            (
+                "SET timestamp = (SELECT MAX(a) FROM t); DELETE FROM t; ALTER TABLE x ADD y int",
+                3,
+                ["TIMESTAMP", "statement 1", "not written"],
+            ),
+        ] {
+            let error = resumed(text, from).expect_err(text);
+            assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,335 @@
+-- == compound statements outside of programs bare ==
+CREATE TABLE t (a INT);
+
+BEGIN NOT ATOMIC
+  DECLARE i INT DEFAULT 0;
+  WHILE i < 3 DO
+    INSERT INTO t VALUES (i);
+    SET i = i + 1;
+  END WHILE;
+END;
+
+IF (SELECT COUNT(*) FROM t) > 2 THEN INSERT INTO t VALUES (100); ELSE INSERT INTO t VALUES (200); END IF;
+
+CASE WHEN 1 THEN INSERT INTO t VALUES (300); END CASE;
+
+INSERT INTO t VALUES (400);
+
+-- == loops outside of programs bare ==
+CREATE TABLE t (a INT);
+
+SET @i = 0;
+
+WHILE @i < 3 DO INSERT INTO t VALUES (@i); SET @i = @i + 1; END WHILE;
+
+REPEAT INSERT INTO t VALUES (@i); SET @i = @i - 1; UNTIL @i = 0 END REPEAT;
+
+BEGIN NOT ATOMIC l: LOOP SET @i = @i + 1; IF @i > 2 THEN LEAVE l; END IF; END LOOP l; END;
+
+FOR i IN 10..12 DO INSERT INTO t VALUES (i); END FOR;
+
+INSERT INTO t VALUES (@i);
+
+-- == for loops bare ==
+CREATE TABLE t (a INT);
+
+CREATE PROCEDURE p()
+BEGIN
+  FOR i IN REVERSE 1..3 DO
+    INSERT INTO t VALUES (i);
+  END FOR;
+  FOR r IN (SELECT a FROM t WHERE a > 1) DO
+    INSERT INTO t VALUES (r.a * 10);
+  END FOR;
+  outer_for:
+  FOR j IN 1..5 DO
+    IF j = 2 THEN ITERATE outer_for; END IF;
+    IF j > 3 THEN LEAVE outer_for; END IF;
+    INSERT INTO t VALUES (j + 100);
+  END FOR outer_for;
+END;
+
+CALL p();
+
+-- == cursors with parameters bare ==
+CREATE TABLE t (a INT);
+
+INSERT INTO t VALUES (1), (2), (3);
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE x TYPE OF t.a;
+  DECLARE r ROW TYPE OF t;
+  DECLARE c CURSOR (low INT) FOR SELECT a FROM t WHERE a > low;
+  OPEN c(1);
+  FETCH c INTO r;
+  SET x = r.a;
+  CLOSE c;
+  INSERT INTO t VALUES (x + 10);
+  FOR q IN c(2) DO INSERT INTO t VALUES (q.a + 20); END FOR;
+END;
+
+CALL p();
+
+-- == oracle mode ==
+SET sql_mode = 'ORACLE';
+
+CREATE TABLE t (a NUMBER(10), b VARCHAR2(20));
+
+DELIMITER //
+
+CREATE OR REPLACE PROCEDURE p(n IN NUMBER, m OUT NUMBER) AS
+  x NUMBER := 5;
+  CURSOR c IS SELECT a FROM t;
+BEGIN
+  FOR i IN 1 .. n LOOP
+    INSERT INTO t VALUES (i, 'row;' || i);
+  END LOOP;
+  IF n > 1 THEN m := x; ELSIF n = 1 THEN m := 1; ELSE NULL; END IF;
+EXCEPTION
+  WHEN NO_DATA_FOUND THEN m := -1;
+  WHEN OTHERS THEN m := -2;
+END;
+//
+
+CREATE FUNCTION f(a VARCHAR2) RETURN VARCHAR2 IS BEGIN RETURN a || ';'; END;
+//
+
+DELIMITER ;
+
+CALL p(2, @m);
+
+INSERT INTO t SELECT @m, f('x');
+
+-- == packages ==
+SET sql_mode = ORACLE;
+
+CREATE TABLE t (a INT);
+
+DELIMITER $$
+
+CREATE OR REPLACE PACKAGE emp AS
+  FUNCTION total RETURN INT;
+  PROCEDURE hire(n INT);
+END;
+$$
+
+CREATE OR REPLACE PACKAGE BODY emp AS
+  base INT := 10;
+  FUNCTION total RETURN INT AS
+    c INT;
+  BEGIN
+    SELECT COUNT(*) INTO c FROM t;
+    RETURN c + base;
+  END;
+  PROCEDURE hire(n INT) AS
+  BEGIN
+    INSERT INTO t VALUES (n);
+  END;
+BEGIN
+  base := 100;
+END;
+$$
+
+DELIMITER ;
+
+CALL emp.hire(5);
+
+INSERT INTO t VALUES (emp.total());
+
+-- == packages without a delimiter bare ==
+SET sql_mode = ORACLE;
+
+CREATE TABLE t (a INT);
+
+CREATE PACKAGE p AS PROCEDURE one; FUNCTION two RETURN INT; END;
+
+CREATE PACKAGE BODY p AS PROCEDURE one AS BEGIN INSERT INTO t VALUES (1); END; FUNCTION two RETURN INT AS BEGIN RETURN 2; END; END;
+
+CALL p.one();
+
+INSERT INTO t VALUES (p.two());
+
+-- == oracle blocks bare ==
+SET sql_mode = ORACLE;
+
+CREATE TABLE t (a INT);
+
+DECLARE
+  x INT := 1;
+BEGIN
+  WHILE x < 4 LOOP
+    INSERT INTO t VALUES (x);
+    x := x + 1;
+  END LOOP;
+  <<again>>
+  LOOP
+    EXIT again WHEN x > 5;
+    x := x + 1;
+  END LOOP;
+  INSERT INTO t VALUES (x);
+END;
+
+BEGIN INSERT INTO t VALUES (50); INSERT INTO t VALUES (60); END;
+
+INSERT INTO t VALUES (100);
+
+-- == create or replace programs bare ==
+CREATE TABLE t (a INT);
+
+CREATE OR REPLACE PROCEDURE p() BEGIN INSERT INTO t VALUES (1); END;
+
+CREATE OR REPLACE PROCEDURE p() BEGIN INSERT INTO t VALUES (2); INSERT INTO t VALUES (3); END;
+
+CREATE OR REPLACE FUNCTION f() RETURNS INT RETURN 5;
+
+CREATE OR REPLACE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SET @last = NEW.a; END;
+
+CREATE PROCEDURE IF NOT EXISTS p() SELECT 1;
+
+CALL p();
+
+INSERT INTO t VALUES (@last), (f());
+
+-- == aggregate functions bare ==
+CREATE TABLE t (a INT);
+
+INSERT INTO t VALUES (1), (2), (3);
+
+CREATE AGGREGATE FUNCTION total(x INT) RETURNS INT
+BEGIN
+  DECLARE s INT DEFAULT 0;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND RETURN s;
+  LOOP
+    FETCH GROUP NEXT ROW;
+    SET s = s + x;
+  END LOOP;
+END;
+
+CREATE TABLE u AS SELECT total(a) AS s FROM t;
+
+-- == execute immediate ==
+CREATE TABLE t (a INT);
+
+EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?)' USING 1 + 1;
+
+SET @s = 'ALTER TABLE t ADD b VARCHAR(9) DEFAULT '';''';
+
+EXECUTE IMMEDIATE @s;
+
+EXECUTE IMMEDIATE CONCAT('CREATE TABLE ', 'u', ' (x INT)');
+
+-- == rows as variables bare ==
+CREATE TABLE t (a INT, b VARCHAR(9));
+
+INSERT INTO t VALUES (1, 'x;');
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE r ROW (a INT, b VARCHAR(9));
+  DECLARE q ROW TYPE OF t;
+  SELECT * INTO r FROM t;
+  SET q = r;
+  SET q.a = r.a + 1;
+  INSERT INTO t VALUES (q.a, r.b);
+END;
+
+CALL p();
+
+-- == events of mariadb bare ==
+CREATE OR REPLACE EVENT e ON SCHEDULE EVERY 1 HOUR STARTS '2035-01-01' DISABLE ON SLAVE DO SELECT 1;
+
+CREATE OR REPLACE EVENT e ON SCHEDULE EVERY 2 HOUR STARTS '2035-01-01' DISABLE DO IF 1 THEN SELECT ';'; END IF;
+
+ALTER EVENT e COMMENT 'c;';
+
+CREATE TABLE t (a INT);
+
+-- == a block as the whole script bare ==
+BEGIN NOT ATOMIC
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CREATE TABLE failed (a INT); END;
+  CREATE TABLE t (a INT);
+  INSERT INTO t VALUES (1), ('x;y');
+  IF 1 THEN CREATE TABLE u (begin INT, `end` INT); END IF;
+END;
+
+-- == columns called begin in blocks bare ==
+CREATE TABLE t (begin INT, finish INT);
+
+BEGIN NOT ATOMIC
+  INSERT INTO t (begin) VALUES (1);
+  UPDATE t SET finish = begin, begin = begin + 1;
+  IF EXISTS (SELECT begin FROM t WHERE t.begin = 2) THEN DELETE FROM t WHERE begin IS NULL; END IF;
+END;
+
+INSERT INTO t (begin) SELECT begin + 10 FROM t;
+
+-- == two programs on a line bare ==
+CREATE TABLE t (a INT);
+
+CREATE PROCEDURE a() BEGIN INSERT INTO t VALUES (1); END;¶CREATE PROCEDURE b() BEGIN BEGIN INSERT INTO t VALUES (2); END; END;¶CALL a();¶CALL b();
+
+-- == dumps of mariadb ==
+/*M!999999\- enable the sandbox mode */ 
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+/*!40101 SET NAMES utf8mb4 */;
+
+/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;
+
+/*!40101 SET @saved_cs_client     = @@character_set_client */;
+/*!40101 SET character_set_client = utf8mb4 */;
+CREATE TABLE `t` (
+  `a` int(11) DEFAULT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci;
+/*!40101 SET character_set_client = @saved_cs_client */;
+
+/*M!100616 SET NOTE_VERBOSITY=@OLD_NOTE_VERBOSITY */;
+/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;
+
+INSERT INTO t VALUES (1);
+
+-- == a sequence and a package in dumps ==
+/*!50003 SET @saved_sql_mode       = @@sql_mode */ ;
+/*!50003 SET sql_mode              = 'PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ORACLE,NO_KEY_OPTIONS,NO_TABLE_OPTIONS,NO_FIELD_OPTIONS,NO_AUTO_CREATE_USER,SIMULTANEOUS_ASSIGNMENT' */ ;
+
+DELIMITER ;;
+CREATE DEFINER="root"@"localhost" PACKAGE "pk" AS FUNCTION f RETURN INT; END ;;
+
+CREATE DEFINER="root"@"localhost" PACKAGE BODY "pk" AS FUNCTION f RETURN INT AS BEGIN RETURN 5; END; END ;;
+DELIMITER ;
+
+CREATE TABLE t AS SELECT pk.f() AS "five;";
+
+/*!50003 SET sql_mode              = @saved_sql_mode */ ;
+
+-- == handlers that go on bare ==
+CREATE TABLE t (a INT PRIMARY KEY);
+
+BEGIN NOT ATOMIC
+  DECLARE n INT DEFAULT 0;
+  DECLARE CONTINUE HANDLER FOR SQLSTATE VALUE '23000', NOT FOUND, 1146 SET n = n + 1;
+  INSERT INTO t VALUES (1);
+  INSERT INTO t VALUES (1);
+  INSERT INTO nothing VALUES (1);
+  INSERT INTO t VALUES (n + 100);
+END;
+
+-- == kept by the session ==
+CREATE TEMPORARY TABLE tmp (a INT) ENGINE=MEMORY;
+
+INSERT INTO tmp VALUES (1), (2);
+
+SET @total = (SELECT SUM(a) FROM tmp), SESSION auto_increment_increment = 5;
+
+CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT);
+
+INSERT INTO t (n) VALUES (@total), (@total + 1);
+
+SET ROLE NONE;
+
+-- == stored functions in defaults and checks ==
+CREATE TABLE t (a INT DEFAULT (FLOOR(5.5)), b VARCHAR(30) DEFAULT CONCAT('x', ';', 'y'), c DATE DEFAULT (DATE '2020-01-01' + INTERVAL 1 DAY), CONSTRAINT ck CHECK (CASE WHEN a > 10 THEN b IS NOT NULL ELSE TRUE END));
+
+INSERT INTO t () VALUES ();
+
+ALTER TABLE t DROP CONSTRAINT ck, ADD CONSTRAINT IF NOT EXISTS k2 CHECK (a < 100);

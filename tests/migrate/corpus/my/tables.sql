@@ -1,0 +1,288 @@
+-- == every numeric type ==
+CREATE TABLE n (a TINYINT, b SMALLINT UNSIGNED, c MEDIUMINT, d INT UNSIGNED ZEROFILL, e BIGINT, f DECIMAL(20,5), g FLOAT, h DOUBLE PRECISION, i BIT(9), j BOOLEAN DEFAULT TRUE, k SERIAL);
+
+INSERT INTO n (a, b, c, d, e, f, g, h, i) VALUES (-128, 65535, -8388608, 42, 9223372036854775807, 123.45678, 1.5e3, -1e-10, b'101010101');
+
+INSERT INTO n (a, i) VALUES (0x1F, 0b11), (.5, B'1'), (5., X'0F');
+
+-- == every character type ==
+CREATE TABLE c (a CHAR(3), b VARCHAR(20) CHARACTER SET latin1, c TINYTEXT, d TEXT, e MEDIUMTEXT COLLATE utf8mb4_bin, f LONGTEXT, g BINARY(3), h VARBINARY(10), i TINYBLOB, j BLOB, k NCHAR(2), l NATIONAL VARCHAR(5));
+
+INSERT INTO c VALUES ('a', 'ä', '', NULL, 'E;', 'x', 'b', 0xDEADBEEF, x'00FF', _binary 'a\0b', N'n', _utf8mb4'ü;');
+
+-- == dates and times ==
+CREATE TABLE d (a DATE, b TIME(3), c DATETIME(6) DEFAULT '2020-01-01', d TIMESTAMP NULL, e YEAR, f DATETIME);
+
+SET time_zone = '+00:00';
+
+INSERT INTO d VALUES ('2020-02-29', '-838:59:59', '2020-01-01 10:11:12.123456', '2020-01-01 00:00:00', 1999, 20200101);
+
+INSERT INTO d (a, b, f) VALUES (DATE '2021-01-01', TIME '10:00:00', TIMESTAMP '2021-01-01 01:02:03');
+
+-- == enum set and json ==
+CREATE TABLE e (a ENUM('x', 'y;z', 'it''s'), b SET('p', 'q', 'r;') DEFAULT 'p', c JSON);
+
+INSERT INTO e VALUES ('y;z', 'p,r;', '{"a": ";", "b": [1, "--"]}'), ("it's", '', JSON_OBJECT('k', 'v;'));
+
+UPDATE e SET c = JSON_SET(c, '$.a', '#x') WHERE JSON_UNQUOTE(JSON_EXTRACT(c, '$.a')) = ';' OR JSON_EXTRACT(c, '$.k') = 'v;';
+
+-- == spatial types ==
+CREATE TABLE g (a POINT NOT NULL, b LINESTRING, c POLYGON, d GEOMETRY, SPATIAL INDEX (a)) ENGINE=InnoDB;
+
+INSERT INTO g VALUES (ST_GeomFromText('POINT(1 2)'), ST_GeomFromText('LINESTRING(0 0,1 1)'), ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))'), POINT(3, 4));
+
+-- == generated columns ==
+CREATE TABLE g (a INT, b INT GENERATED ALWAYS AS (a * 2) VIRTUAL, c VARCHAR(20) AS (CONCAT(a, ';', 'x')) STORED, d INT AS (CASE WHEN a > 1 THEN 1 ELSE 0 END), INDEX (b));
+
+INSERT INTO g (a) VALUES (1), (2);
+
+ALTER TABLE g ADD e JSON, ADD f INT AS (JSON_VALUE(e, '$.n')) VIRTUAL;
+
+-- == constraints of every kind ==
+CREATE TABLE p (id INT AUTO_INCREMENT, code VARCHAR(5) NOT NULL, PRIMARY KEY (id), UNIQUE KEY by_code (code));
+
+CREATE TABLE c (id INT PRIMARY KEY, p INT, low INT NOT NULL CHECK (low > 0), high INT, CONSTRAINT ordered CHECK (low < high AND high <> 100), CONSTRAINT has_p FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE ON UPDATE SET NULL, KEY (high));
+
+INSERT INTO p (code) VALUES ('a;'), ('b');
+
+INSERT INTO c VALUES (1, 1, 2, 3);
+
+ALTER TABLE c DROP FOREIGN KEY has_p, ADD CONSTRAINT other FOREIGN KEY (p) REFERENCES p (id) ON DELETE RESTRICT;
+
+DELETE FROM c;
+
+-- == table options ==
+CREATE TABLE o (a INT) ENGINE=InnoDB AUTO_INCREMENT=100 DEFAULT CHARSET=latin1 COLLATE=latin1_german1_ci COMMENT='it''s; a table' ROW_FORMAT=DYNAMIC STATS_PERSISTENT=1 MAX_ROWS=1000;
+
+CREATE TABLE q (a INT KEY COMMENT 'col; "x"') ENGINE MEMORY, COMMENT "double; quotes";
+
+ALTER TABLE o COMMENT = '-- none', CONVERT TO CHARACTER SET utf8mb4;
+
+-- == keys of every kind ==
+CREATE TABLE k (a INT, b VARCHAR(100), c TEXT, d INT, PRIMARY KEY (a, d), UNIQUE u (b(10)), KEY i USING BTREE (d DESC, b), FULLTEXT ft (c), INDEX cm (a) COMMENT 'a;b');
+
+CREATE UNIQUE INDEX x ON k (d, a);
+
+CREATE FULLTEXT INDEX ft2 ON k (b);
+
+ALTER TABLE k ADD INDEX `in;dex` (a, b(5)), RENAME INDEX x TO y;
+
+DROP INDEX ft2 ON k;
+
+-- == alter table in many ways ==
+CREATE TABLE t (a INT, b TEXT, c INT);
+
+ALTER TABLE t ADD COLUMN d DATETIME NOT NULL DEFAULT '2020-01-01 00:00:00' AFTER a, ADD (e INT, f INT), MODIFY c BIGINT FIRST, CHANGE b `B b` VARCHAR(30) NULL;
+
+ALTER TABLE t DROP COLUMN f, DROP e, ADD e INT;
+
+ALTER TABLE t ALTER COLUMN e SET DEFAULT 5, RENAME COLUMN a TO `end`;
+
+ALTER TABLE t RENAME TO `T;`, ENGINE=InnoDB, ALGORITHM=COPY, LOCK=SHARED;
+
+RENAME TABLE `T;` TO t2;
+
+ALTER TABLE t2 ADD PRIMARY KEY (c);
+
+ALTER TABLE t2 ORDER BY c;
+
+-- == auto increment ==
+CREATE TABLE t (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, v VARCHAR(5)) AUTO_INCREMENT = 10;
+
+INSERT INTO t (v) VALUES ('a'), ('b');
+
+INSERT INTO t VALUES (NULL, 'c'), (0, 'd'), (DEFAULT, 'e');
+
+SET @@session.sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO');
+
+INSERT INTO t VALUES (0, 'zero');
+
+-- == last insert id ==
+CREATE TABLE p (id INT AUTO_INCREMENT PRIMARY KEY, n VARCHAR(5));
+
+CREATE TABLE c (p INT, n VARCHAR(5));
+
+INSERT INTO p (n) VALUES ('x');
+
+SET @pid = LAST_INSERT_ID();
+
+INSERT INTO c VALUES (@pid, 'a'), (LAST_INSERT_ID(), 'b');
+
+INSERT INTO p (n) VALUES ('y');
+
+INSERT INTO c SELECT LAST_INSERT_ID(), 'c';
+
+-- == create like and as ==
+CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(10) DEFAULT 'x;');
+
+INSERT INTO a (id) VALUES (1), (2);
+
+CREATE TABLE b LIKE a;
+
+CREATE TABLE c (extra INT DEFAULT 7) AS SELECT id, v FROM a;
+
+CREATE TABLE d (PRIMARY KEY (id)) IGNORE SELECT * FROM a;
+
+CREATE TABLE IF NOT EXISTS a (z INT);
+
+-- == temporary tables ==
+CREATE TEMPORARY TABLE tmp (a INT);
+
+INSERT INTO tmp VALUES (1), (2);
+
+CREATE TABLE kept AS SELECT SUM(a) AS s FROM tmp;
+
+ALTER TABLE tmp ADD b INT;
+
+DROP TEMPORARY TABLE tmp;
+
+-- == partitions by range and list ==
+CREATE TABLE r (d DATE NOT NULL, n INT) PARTITION BY RANGE (YEAR(d)) (PARTITION p0 VALUES LESS THAN (2000) COMMENT 'old;', PARTITION p1 VALUES LESS THAN MAXVALUE);
+
+CREATE TABLE l (k INT) PARTITION BY LIST (k) (PARTITION a VALUES IN (1, 2), PARTITION b VALUES IN (3, NULL));
+
+INSERT INTO r VALUES ('1999-01-01', 1), ('2020-01-01', 2);
+
+INSERT INTO l VALUES (1), (3), (NULL);
+
+ALTER TABLE r REORGANIZE PARTITION p1 INTO (PARTITION p2 VALUES LESS THAN (2010), PARTITION p3 VALUES LESS THAN MAXVALUE);
+
+ALTER TABLE l TRUNCATE PARTITION a;
+
+-- == partitions by hash and key ==
+CREATE TABLE h (a INT) PARTITION BY HASH (a) PARTITIONS 3;
+
+CREATE TABLE k (a INT PRIMARY KEY) PARTITION BY LINEAR KEY () PARTITIONS 2;
+
+CREATE TABLE s (a INT, b DATE) PARTITION BY RANGE COLUMNS (b) SUBPARTITION BY HASH (a) SUBPARTITIONS 2 (PARTITION x VALUES LESS THAN ('2020-01-01'), PARTITION y VALUES LESS THAN (MAXVALUE));
+
+INSERT INTO h VALUES (1), (2), (3);
+
+ALTER TABLE h COALESCE PARTITION 1;
+
+ALTER TABLE k REMOVE PARTITIONING;
+
+-- == foreign keys that are off ==
+SET FOREIGN_KEY_CHECKS = 0;
+
+CREATE TABLE c (p INT, FOREIGN KEY (p) REFERENCES later (id));
+
+CREATE TABLE later (id INT PRIMARY KEY);
+
+INSERT INTO c VALUES (5);
+
+SET FOREIGN_KEY_CHECKS = 1;
+
+INSERT INTO later VALUES (6);
+
+-- == drops of all kinds ==
+CREATE TABLE a (x INT);¶ CREATE TABLE b (x INT);¶ CREATE VIEW v AS SELECT * FROM a;
+
+DROP TABLE a, b;
+
+DROP VIEW IF EXISTS v, w;
+
+DROP TABLE IF EXISTS `no;thing`;
+
+DROP PROCEDURE IF EXISTS nothing;
+
+DROP TRIGGER IF EXISTS nothing;
+
+DROP EVENT IF EXISTS nothing;
+
+-- == other engines ==
+CREATE TABLE m (a INT PRIMARY KEY, b VARCHAR(10), FULLTEXT (b)) ENGINE=MyISAM DELAY_KEY_WRITE=1;
+
+INSERT INTO m VALUES (1, 'x;'), (2, 'y');
+
+CREATE TABLE csv (a INT NOT NULL, b CHAR(5) NOT NULL) ENGINE=CSV;
+
+CREATE TABLE mg (a INT NOT NULL) ENGINE=MRG_MyISAM UNION=();
+
+-- == views ==
+CREATE TABLE t (a INT, b VARCHAR(10));
+
+CREATE VIEW v AS SELECT a, CONCAT(b, ';') AS `b;` FROM t WHERE a > 0 WITH LOCAL CHECK OPTION;
+
+CREATE OR REPLACE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW v2 (x, y) AS SELECT a, CASE WHEN b IS NULL THEN 'none' ELSE b END FROM t;
+
+ALTER VIEW v AS SELECT a FROM t;
+
+CREATE DEFINER=CURRENT_USER VIEW `end` AS SELECT 1 AS `begin`, "it's" AS q;
+
+INSERT INTO v VALUES (5);
+
+-- == grants in a database ==
+CREATE TABLE t (a INT, b INT);
+
+CREATE PROCEDURE p() SELECT 1;
+
+GRANT SELECT (a), INSERT ON t TO reader;
+
+GRANT EXECUTE ON PROCEDURE p TO reader;
+
+REVOKE INSERT ON t FROM reader;
+
+-- == maintenance ==
+CREATE TABLE t (a INT PRIMARY KEY, b INT);
+
+INSERT INTO t VALUES (1, 2);
+
+ANALYZE TABLE t;
+
+OPTIMIZE TABLE t;
+
+CHECK TABLE t EXTENDED;
+
+TRUNCATE TABLE t;
+
+SHOW TABLES;
+
+SHOW CREATE TABLE t;
+
+DESCRIBE t;
+
+EXPLAIN SELECT * FROM t;
+
+FLUSH TABLES t;
+
+DO SLEEP(0);
+
+INSERT INTO t VALUES (3, 4);
+
+-- == checks that are added and dropped ==
+CREATE TABLE t (a INT, CONSTRAINT pos CHECK (a > 0), b VARCHAR(9) CHECK (b <> ';'));
+
+ALTER TABLE t ADD CONSTRAINT c2 CHECK (a < 100 OR b = '"'), DROP CONSTRAINT pos;
+
+INSERT INTO t VALUES (-5, '"');
+
+-- == defaults of every form ==
+CREATE TABLE t (a INT DEFAULT 5, b VARCHAR(9) DEFAULT 'a;''b"', c DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, d INT DEFAULT (1 + 2), e VARCHAR(40) DEFAULT (CONCAT('x;', 'y')), f BIT DEFAULT b'1', g VARCHAR(5) DEFAULT "q\"z", h TIMESTAMP(3) NULL DEFAULT NULL);
+
+INSERT INTO t (a, c) VALUES (1, '2020-01-01');
+
+-- == charsets and collations ==
+CREATE TABLE t (a VARCHAR(10) CHARACTER SET ascii, b VARCHAR(10) COLLATE utf8mb4_unicode_ci, c VARCHAR(10) CHARACTER SET utf8mb3);
+
+INSERT INTO t VALUES ('x', 'Ä', _utf8mb4 0xC3A4), (_ascii'a;', _latin1'b' COLLATE latin1_bin, CONVERT('c' USING utf8mb4));
+
+SELECT * FROM t WHERE b = 'ä' COLLATE utf8mb4_unicode_ci;
+
+-- == invisible and renamed things ==
+CREATE TABLE t (a INT, b INT INVISIBLE, c INT);
+
+INSERT INTO t VALUES (1, 2);
+
+ALTER TABLE t RENAME COLUMN c TO d;
+
+INSERT INTO t (a, b, d) VALUES (5, 6, 7);
+
+-- == tables in another order of words ==
+create table if not exists T1 (Id int unsigned primary key auto_increment, Name varchar(10)) engine = innodb default character set = utf8mb4;
+
+insert T1 (name) values ('a'), ('b;');
+
+insert into T1 set name = 'c', id = 9;
+
+Replace T1 values (9, 'd');

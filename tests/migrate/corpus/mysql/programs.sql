@@ -1,0 +1,233 @@
+-- == if not exists of programs bare ==
+CREATE TABLE t (a INT);
+
+CREATE PROCEDURE IF NOT EXISTS p() INSERT INTO t VALUES (1);
+
+CREATE PROCEDURE IF NOT EXISTS p() INSERT INTO t VALUES (2);
+
+CREATE FUNCTION IF NOT EXISTS f() RETURNS INT DETERMINISTIC RETURN 3;
+
+CREATE TRIGGER IF NOT EXISTS tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.a + f();
+
+CALL p();
+
+-- == diagnostics bare ==
+CREATE TABLE t (m VARCHAR(200));
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE c CONDITION FOR SQLSTATE '45001';
+  DECLARE CONTINUE HANDLER FOR c
+  BEGIN
+    DECLARE n, e INT; DECLARE msg TEXT;
+    GET CURRENT DIAGNOSTICS n = NUMBER;
+    GET STACKED DIAGNOSTICS CONDITION 1 msg = MESSAGE_TEXT, e = MYSQL_ERRNO;
+    INSERT INTO t VALUES (CONCAT_WS(';', n, e, msg));
+  END;
+  SIGNAL c SET MESSAGE_TEXT = 'begin; end', MYSQL_ERRNO = 1234;
+  SIGNAL SQLSTATE '01000';
+END;
+
+CALL p();
+
+-- == programs with definers bare ==
+CREATE TABLE t (a INT);
+
+CREATE DEFINER = 'root'@'localhost' PROCEDURE p() SQL SECURITY INVOKER BEGIN INSERT INTO t VALUES (1); END;
+
+CREATE DEFINER = CURRENT_USER FUNCTION f(s CHAR(20)) RETURNS CHAR(50) DETERMINISTIC RETURN CONCAT('Hello; ', s, '!');
+
+CREATE DEFINER = root@localhost EVENT e ON SCHEDULE EVERY 1 WEEK STARTS '2035-01-01 00:00:00' DISABLE ON REPLICA DO BEGIN CALL p(); END;
+
+CALL p();
+
+INSERT INTO t SELECT LENGTH(f('x'));
+
+-- == a chain of triggers bare ==
+CREATE TABLE t (a INT);
+
+CREATE TABLE l (n INT AUTO_INCREMENT PRIMARY KEY, w VARCHAR(9));
+
+CREATE TRIGGER one BEFORE INSERT ON t FOR EACH ROW INSERT INTO l (w) VALUES ('one;');
+
+CREATE TRIGGER three BEFORE INSERT ON t FOR EACH ROW FOLLOWS one INSERT INTO l (w) VALUES ('three');
+
+CREATE TRIGGER two BEFORE INSERT ON t FOR EACH ROW PRECEDES three BEGIN INSERT INTO l (w) VALUES ('two'); END;
+
+INSERT INTO t VALUES (1);
+
+-- == a procedure with json and loops bare ==
+CREATE TABLE t (k VARCHAR(9), v VARCHAR(9));
+
+CREATE PROCEDURE p(j JSON)
+BEGIN
+  DECLARE i INT DEFAULT 0;
+  DECLARE ks JSON DEFAULT JSON_KEYS(j);
+  each_key: WHILE i < JSON_LENGTH(ks) DO
+    INSERT INTO t VALUES (ks->>'$[0]', JSON_UNQUOTE(JSON_EXTRACT(j, CONCAT('$.', JSON_EXTRACT(ks, CONCAT('$[', i, ']'))))));
+    SET i = i + 1;
+  END WHILE each_key;
+END;
+
+CALL p('{"a": "x;", "b": "y"}');
+
+-- == a procedure with a cursor over a cte bare ==
+CREATE TABLE t (n INT);
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE v INT;
+  DECLARE c CURSOR FOR WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT n FROM r;
+  DECLARE EXIT HANDLER FOR NOT FOUND BEGIN CLOSE c; END;
+  OPEN c;
+  LOOP
+    FETCH c INTO v;
+    INSERT INTO t VALUES (v);
+  END LOOP;
+END;
+
+CALL p();
+
+-- == delimiters in one ==
+DELIMITER ;;
+
+CREATE TABLE t (a VARCHAR(5) DEFAULT ';')
+;;
+
+CREATE FUNCTION f() RETURNS INT DETERMINISTIC
+BEGIN
+  DECLARE r INT;
+  CASE WHEN 1 = 2 THEN SET r = 1; WHEN 1 = 1 THEN BEGIN SET r = 2; END; END CASE;
+  RETURN r;
+END;;
+
+INSERT INTO t VALUES (f()) ;;
+DELIMITER ;
+
+INSERT INTO t VALUES ('x');
+
+-- == a delimiter that is a dollar or a slash ==
+DELIMITER /
+
+CREATE TABLE t (a INT)/
+
+CREATE PROCEDURE p() BEGIN INSERT INTO t VALUES (1); END/
+
+DELIMITER $
+
+CALL p()$
+
+INSERT INTO t VALUES (2)$
+
+delimiter ;
+
+CALL p();
+
+-- == many bodies without a delimiter bare ==
+CREATE TABLE t (a INT);
+
+CREATE PROCEDURE a() x: BEGIN REPEAT INSERT INTO t VALUES (1); UNTIL 1 END REPEAT; END x;
+
+CREATE FUNCTION b() RETURNS INT DETERMINISTIC IF 1 THEN RETURN 2; ELSE RETURN 3; END IF;
+
+CREATE TRIGGER c BEFORE INSERT ON t FOR EACH ROW CASE WHEN NEW.a > 5 THEN SET NEW.a = 5; ELSE BEGIN END; END CASE;
+
+CREATE EVENT d ON SCHEDULE AT '2035-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE DO WHILE 0 DO SELECT 1; END WHILE;
+
+CALL a();
+
+INSERT INTO t VALUES (b()), (10);
+
+-- == a temporary table in a program and outside bare ==
+CREATE TEMPORARY TABLE tmp (a INT) AS SELECT 1 AS a;
+
+CREATE PROCEDURE p() BEGIN CREATE TEMPORARY TABLE IF NOT EXISTS tmp2 AS SELECT a + 1 AS a FROM tmp; INSERT INTO tmp2 VALUES (5); END;
+
+CALL p();
+
+CREATE TABLE t AS SELECT * FROM tmp2;
+
+-- == named loops in loops bare ==
+CREATE TABLE t (a INT, b INT);
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE i, j INT DEFAULT 0;
+  a: LOOP
+    SET i = i + 1, j = 0;
+    b: REPEAT
+      SET j = j + 1;
+      IF j = 2 THEN ITERATE a; END IF;
+      IF i = 3 THEN LEAVE a; END IF;
+      INSERT INTO t VALUES (i, j);
+    UNTIL j > 5 END REPEAT b;
+  END LOOP a;
+END;
+
+CALL p();
+
+-- == the same names for all bare ==
+CREATE TABLE p (p INT);
+
+CREATE PROCEDURE p(p INT) p: BEGIN INSERT INTO p VALUES (p); LEAVE p; END p;
+
+CREATE FUNCTION p() RETURNS INT DETERMINISTIC RETURN 5;
+
+CALL p(1);
+
+INSERT INTO p SELECT p() AS p;
+
+-- == programs that read variables of the server bare ==
+CREATE TABLE t (a VARCHAR(99));
+
+CREATE PROCEDURE p() BEGIN SET SESSION sql_mode = ''; INSERT INTO t VALUES (@@sql_mode); SET @@session.sql_mode = DEFAULT; END;
+
+CALL p();
+
+INSERT INTO t VALUES (IF(@@sql_mode = '', 'empty', 'set;'));
+
+-- == what is left to the server in a comment bare ==
+/*!50003 CREATE PROCEDURE p() BEGIN SELECT 1; SELECT ';'; END */;
+
+CREATE TABLE t (a INT);
+
+/*!50106 CREATE EVENT e ON SCHEDULE EVERY 1 DAY STARTS '2035-01-01 00:00:00' DISABLE DO BEGIN DELETE FROM t; DELETE FROM t; END */;
+
+INSERT INTO t VALUES (1);
+
+-- == strings in modes of mysql ==
+SET sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT';
+
+CREATE TABLE t (a VARCHAR(30));
+
+INSERT INTO t VALUES ('a\' || ';' || 'b\'), ("c\");
+
+SET sql_mode = DEFAULT;
+
+INSERT INTO t VALUES ('d\';'), ("e\";");
+
+-- == intersections of words bare ==
+CREATE TABLE t (begin INT, `end` INT, active INT, admin INT, bulk INT, clone INT, events INT, generate INT, history INT, initial INT, member INT, off INT, path INT, role INT, secondary INT, thread_priority INT, visible INT, xml INT, zone INT);
+
+INSERT INTO t (begin, active, visible, member) VALUES (1, 2, 3, 4);
+
+CREATE PROCEDURE p() BEGIN UPDATE t SET begin = begin + 1, t.end = t.begin; SELECT t.begin, t.end INTO @a, @b FROM t; END;
+
+CALL p();
+
+INSERT INTO t (begin) VALUES (@a);
+
+-- == handlers for all bare ==
+CREATE TABLE t (a INT UNIQUE);
+
+CREATE PROCEDURE p()
+BEGIN
+  DECLARE dup INT DEFAULT 0;
+  DECLARE CONTINUE HANDLER FOR SQLSTATE '23000' SET dup = dup + 1;
+  DECLARE EXIT HANDLER FOR 1146 BEGIN INSERT INTO t VALUES (dup + 100); END;
+  INSERT INTO t VALUES (1), (2);
+  INSERT INTO t VALUES (2);
+  INSERT INTO missing VALUES (1);
+END;
+
+CALL p();

@@ -1,0 +1,5 @@
+-- migrate:up
+CREATE TABLE orders (id INTEGER);
+
+-- migrate:down
+DROP TABLE orders;

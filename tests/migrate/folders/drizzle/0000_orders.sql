@@ -1,0 +1,3 @@
+CREATE TABLE `orders` (`id` integer PRIMARY KEY);
+--> statement-breakpoint
+CREATE TABLE `parts` (`id` integer);

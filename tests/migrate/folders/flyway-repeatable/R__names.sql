@@ -1,0 +1,1 @@
+CREATE VIEW names AS SELECT id FROM orders;

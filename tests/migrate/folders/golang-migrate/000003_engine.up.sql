@@ -1,0 +1,1 @@
+-- done on another engine

@@ -1,0 +1,5 @@
+-- +goose Up
+CREATE TABLE orders (id INTEGER);
+
+-- +goose Down
+DROP TABLE orders;

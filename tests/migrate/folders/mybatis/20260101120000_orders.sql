@@ -1,0 +1,5 @@
+-- // orders
+CREATE TABLE orders (id INTEGER);
+
+-- //@UNDO
+DROP TABLE orders;

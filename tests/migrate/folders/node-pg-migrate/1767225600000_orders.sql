@@ -1,0 +1,5 @@
+-- Up Migration
+CREATE TABLE orders (id INTEGER);
+
+-- Down Migration
+DROP TABLE orders;

@@ -1,0 +1,5 @@
+# --- !Ups
+CREATE TABLE orders (id INTEGER);
+
+# --- !Downs
+DROP TABLE orders;

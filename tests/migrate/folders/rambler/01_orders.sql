@@ -1,0 +1,5 @@
+-- rambler up
+CREATE TABLE orders (id INTEGER);
+
+-- rambler down
+DROP TABLE orders;

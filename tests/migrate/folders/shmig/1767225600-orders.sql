@@ -1,0 +1,5 @@
+-- Migration: orders
+-- ====  UP  ====
+CREATE TABLE orders (id INTEGER);
+-- ==== DOWN ====
+DROP TABLE orders;

@@ -1,0 +1,6 @@
+
+-- +migrate Up
+CREATE TABLE orders (id INTEGER);
+
+-- +migrate Down
+DROP TABLE orders;

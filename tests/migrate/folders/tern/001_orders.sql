@@ -1,0 +1,5 @@
+CREATE TABLE orders (id INTEGER);
+
+---- create above / drop below ----
+
+DROP TABLE orders;
