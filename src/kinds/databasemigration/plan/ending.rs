@@ -5,7 +5,7 @@
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
 use crate::kinds::databasemigration::observation::{Ending, Purpose, Run};
-use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
+use crate::kinds::databasemigration::result::{self, BlockedReason, LastError, RunResult};
 
 /// How a run ended, and why.
 pub fn outcome(
@@ -124,12 +124,23 @@ fn in_doubt(result: &RunResult) -> String {
     let Some(doubt) = &result.in_doubt else {
         return "it is not known how far a script came".to_owned();
     };
-    let id = &doubt.id;
+    let (id, statement) = (&doubt.id, doubt.statement);
+    let is_its = |error: &&LastError| error.id.as_ref() == Some(id) && error.statement == Some(statement);
+    let error = result.last_error.as_ref().filter(is_its);
+    let place = error.and_then(|error| place(&error.message)).unwrap_or_default();
     format!(
-        "script {id}: it is not known whether statement {} was carried out; find out in the database, then annotate the \
-         object with gatehouse.dev/resolve={id}=applied or gatehouse.dev/resolve={id}=retry",
-        doubt.statement
+        "script {id}: it is not known whether statement {statement}{place} was carried out; find out in the database, then \
+         annotate the object with gatehouse.dev/resolve={id}=applied or gatehouse.dev/resolve={id}=retry"
     )
+}
+
+/// The line and the kind of a statement in the message of its failure, such as ` in line 7 (CALL)`.
+fn place(message: &str) -> Option<String> {
+    let (_, rest) = message.rsplit_once(" in line ")?;
+    let line: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let kind = rest[line.len()..].strip_prefix(" (").and_then(|rest| rest.split_once(')'));
+    let kind = kind.map(|(kind, _)| format!(" ({kind})")).unwrap_or_default();
+    (!line.is_empty()).then(|| format!(" in line {line}{kind}"))
 }
 
 /// Whether runs for that purpose may change the database.

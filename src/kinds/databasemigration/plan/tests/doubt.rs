@@ -49,6 +49,32 @@ fn a_script_in_doubt_waits_for_a_person_and_each_word_counts_once() {
 }
 
 #[test]
+fn a_doubt_names_the_line_and_the_kind_of_its_statement() {
+    let found = "it is not known how the statement in line 7 (CALL) ended: look whether it took effect";
+    let lost = "the connection broke off in line 12";
+    for (message, statement, expected) in [
+        (found, 1, "whether statement 1 in line 7 (CALL) was carried out"),
+        (lost, 1, "whether statement 1 in line 12 was carried out"),
+        ("the connection broke off", 1, "whether statement 1 was carried out"),
+        ("it failed in line ups", 1, "whether statement 1 was carried out"),
+        // The refused statement is not the statement in doubt.
+        (found, 2, "whether statement 1 was carried out"),
+    ] {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        let plan = cluster.end_as(|result| {
+            failure(Class::Connection)(result);
+            in_doubt(result);
+            let error = result.last_error.as_mut().unwrap();
+            (error.message, error.statement) = (message.to_owned(), Some(statement));
+        });
+        is(&plan, Phase::InDoubt, "False", "InDoubt");
+        let reported = ready(&plan).2;
+        assert!(reported.contains(expected), "{message}, {statement}: {reported}");
+    }
+}
+
+#[test]
 fn a_word_that_no_run_came_to_is_not_used_up() {
     for class in [Class::Connection, Class::Busy] {
         let mut cluster = Cluster::new(&json!({}));
