@@ -1,6 +1,7 @@
 //! Scripts of MariaDB and MySQL that go on in another session, and what is in doubt.
 
 use kit::databases::Server;
+use kit::wait::eventually;
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 
@@ -216,6 +217,39 @@ pub fn a_statement_whose_effect_does_not_show_is_in_doubt(server: &Server) {
         bed.assignment["resolve"] = json!({ "id": "001", "as": "applied" });
         assert_eq!(bed.succeeds("r3")["appliedNow"], 0, "{statement}");
         assert_eq!(bed.history(), ["001 applied"]);
+    }
+}
+
+/// A plan finds in the database how the statement ended. A run that applies writes that into the history first.
+pub fn an_answer_about_what_the_database_shows_counts_for_nothing(server: &Server) {
+    for answer in ["retry", "applied"] {
+        let mut bed = Bed::new(server);
+        bed.script("001", "CREATE TABLE a (n int);\nCREATE TABLE b (n int)");
+        assert_eq!(dies(&bed, "r1", "migrate.statement.after#1").code, None, "{answer}");
+        bed.assignment["resolve"] = json!({ "id": "001", "as": answer });
+        bed.assignment["mode"] = json!("Plan");
+        // The session of the run that died may hold the lock for a moment.
+        let planned = eventually(|| {
+            let ended = bed.run("plan");
+            if ended.code == Some(0) { Ok(ended.result) } else { Err(format!("{ended:?}")) }
+        });
+        bed.assignment["mode"] = json!("Apply");
+        let applied = bed.succeeds("r2");
+        for (result, reason) in [
+            (&planned, "the database shows that its statement 1 has taken effect, and does not run again"),
+            (&applied, "the script is not in doubt, its statement 2 was refused or has not run"),
+        ] {
+            let warnings = result["plan"]["warnings"].to_string();
+            let expected = format!("the answer about script 001 counts for nothing: {reason}");
+            assert!(warnings.contains(&expected), "{answer}: {result}");
+        }
+        assert_eq!(applied["appliedNow"], 1, "{answer}: {applied}");
+        assert_eq!(bed.history(), ["001 applied"]);
+        assert_eq!(
+            bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a JOIN b USING (n)"),
+            "0",
+            "both tables are there"
+        );
     }
 }
 
