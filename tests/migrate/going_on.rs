@@ -96,6 +96,29 @@ pub fn rows_that_nothing_takes_back_do_not_double(server: &Server) {
     assert_eq!(bed.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM own"), "1,2");
 }
 
+/// The refused statement changes a table that knows transactions: the statement before it is done, and does not run again.
+pub fn rows_that_nothing_takes_back_stay_before_a_refused_statement(server: &Server) {
+    for (engine, statement, expected) in [
+        ("MyISAM", "UPDATE plain SET n = n + 1", "2,3"),
+        ("MyISAM", "DELETE FROM plain ORDER BY n LIMIT 1", "2"),
+        ("MyISAM", "REPLACE INTO plain VALUES (7)", "1,2,7"),
+        ("MEMORY", "INSERT INTO plain VALUES (7)", "1,2,7"),
+    ] {
+        let mut bed = Bed::new(server);
+        bed.sql(&format!("CREATE TABLE plain (n int) ENGINE={engine}; INSERT INTO plain VALUES (1), (2)"));
+        bed.sql("CREATE TABLE own (n int PRIMARY KEY); INSERT INTO own VALUES (1)");
+        bed.script("001", &format!("{statement};\nINSERT INTO own VALUES (1)"));
+        let result = bed.fails("r1", 20);
+        assert_eq!(result["lastError"]["statement"], 2, "{statement}: {result}");
+        let rows = "SELECT GROUP_CONCAT(n ORDER BY n) FROM plain";
+        assert_eq!(bed.value(rows), expected, "{statement}");
+        bed.script("001", &format!("{statement};\nINSERT INTO own VALUES (2)"));
+        bed.succeeds("r2");
+        assert_eq!(bed.value(rows), expected, "{statement} in {engine} ran once");
+        assert_eq!(bed.value("SELECT GROUP_CONCAT(n ORDER BY n) FROM own"), "1,2", "{statement}");
+    }
+}
+
 pub fn rows_that_a_trigger_leaves_are_in_doubt(server: &Server) {
     let mut bed = Bed::new(server);
     bed.sql("CREATE TABLE journal (n int) ENGINE=MyISAM; CREATE TABLE own (n int PRIMARY KEY)");

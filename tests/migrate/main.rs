@@ -367,6 +367,7 @@ fn going_on() -> Vec<(&'static str, OnServer)> {
         a_temporary_table_and_a_value_of_no_return_are_lost,
         a_statement_that_is_tried_again_has_its_session,
         rows_that_nothing_takes_back_do_not_double,
+        rows_that_nothing_takes_back_stay_before_a_refused_statement,
         rows_that_a_trigger_leaves_are_in_doubt,
         a_statement_whose_effect_shows_is_no_doubt,
         rows_and_their_row_of_the_history_are_committed_together,
