@@ -373,12 +373,18 @@ pub fn a_statement_that_is_too_long_is_found_before_anything_runs(server: &Serve
     bed.sql("CREATE TABLE a (t longtext)");
     let longest = 1024 * 1024;
     server.sql("", &format!("SET GLOBAL max_allowed_packet = {longest}"));
-    let text = format!("INSERT INTO a VALUES ('x');\nINSERT INTO a VALUES ('{}')", "y".repeat(longest));
-    bed.script("001", &text);
-    let error = bed.fails("r1", 20)["lastError"].clone();
-    assert!(error["message"].as_str().unwrap().contains("max_allowed_packet"), "{error}");
-    assert!(error["message"].as_str().unwrap().contains("line 2"), "{error}");
-    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "0");
+    let value = "y".repeat(longest);
+    for (begin, end) in [
+        ("INSERT INTO a VALUES ('", "')"),
+        ("UPDATE a SET t = '", "'"),
+        ("CREATE PROCEDURE p()\nBEGIN\n SELECT 1;\n SELECT '", "';\nEND"),
+    ] {
+        bed.script("001", &format!("INSERT INTO a VALUES ('x');\n{begin}{value}{end}"));
+        let error = bed.fails("r1", 20)["lastError"].clone();
+        assert!(error["message"].as_str().unwrap().contains("max_allowed_packet"), "{begin}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("line 2"), "{begin}: {error}");
+        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "0", "{begin}");
+    }
     // One that just fits is sent in whole.
     let short = format!("INSERT INTO a VALUES ('{}')", "z".repeat(longest - 64));
     bed.script("001", &short);
