@@ -394,10 +394,18 @@ pub fn a_statement_that_is_too_long_is_found_before_anything_runs(server: &Serve
 
 pub fn a_right_that_lacks_is_the_scripts(server: &Server) {
     let mut bed = Bed::new(server);
-    for text in ["CREATE DATABASE not_allowed_here", "USE mysql", "LOAD DATA INFILE '/x' INTO TABLE a"] {
+    server.sql("", &format!("REVOKE CREATE ROUTINE ON {}.* FROM {}@'%'", bed.name, bed.user));
+    for text in [
+        "CREATE DATABASE not_allowed_here",
+        "USE mysql",
+        "LOAD DATA INFILE '/x' INTO TABLE a",
+        "CREATE PROCEDURE p() SELECT 1",
+        "CREATE FUNCTION f() RETURNS int DETERMINISTIC RETURN 1",
+    ] {
         bed.script("001", &format!("CREATE TABLE IF NOT EXISTS a (n int);\n{text}"));
         let error = bed.fails("r1", 20)["lastError"].clone();
         assert_eq!(error["class"], "Permission", "{text}: {error}");
+        assert_eq!((&error["id"], &error["statement"]), (&json!("001"), &json!(2)), "{text}: {error}");
         bed.sql("DELETE FROM gatehouse_migrations");
     }
 }
