@@ -292,6 +292,8 @@ fn on_sqlite() -> Vec<Named> {
     tests![sqlite:
         scripts_run_once_and_fail_whole,
         a_baseline_that_was_forgotten_counts_from_the_next_run_on,
+        a_forgotten_baseline_runs_nothing,
+        all_scripts_run_where_that_is_asked_for,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
         a_rehearsal_says_how_its_script_failed,

@@ -108,6 +108,50 @@ pub fn a_baseline_that_was_forgotten_counts_from_the_next_run_on(_: &Servers) {
     assert_eq!(bed.count("gatehouse_migrations WHERE series = 'other' AND state = 'baseline'"), Some(1));
 }
 
+/// A file that has a table of others, and scripts of which the second makes that table.
+fn older() -> Bed {
+    use sqlx::ConnectOptions as _;
+
+    let mut bed = Bed::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(bed.folder.path().join("base.db"));
+    let mut connection = runtime.block_on(options.create_if_missing(true).connect()).unwrap();
+    runtime.block_on(sqlx::raw_sql("CREATE TABLE of_old (a)").execute(&mut connection)).unwrap();
+    bed.script("1", "CREATE TABLE marks (a)");
+    bed.script("2", "CREATE TABLE IF NOT EXISTS of_old (a)");
+    bed.script("3", "CREATE TABLE of_now (a)");
+    bed
+}
+
+pub fn a_forgotten_baseline_runs_nothing(_: &Servers) {
+    let mut bed = older();
+    for mode in ["Plan", "Apply"] {
+        bed.assignment["mode"] = json!(mode);
+        let (code, result) = bed.run("r1");
+        let blocked = &result["blocked"];
+        assert_eq!((code, &blocked["reason"]), (Some(20), &json!("BaselineRequired")), "{result}");
+        let message = blocked["message"].as_str().unwrap();
+        assert!(message.contains("of_old") && message.contains("--no-baseline"), "{message}");
+        assert_eq!((bed.count("marks"), bed.count("of_now")), (None, None), "{mode}");
+    }
+    bed.assignment["baseline"] = json!("2");
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["appliedNow"]), (Some(0), &json!(1)), "{result}");
+    assert_eq!((bed.count("marks"), bed.count("of_now")), (None, Some(0)));
+}
+
+pub fn all_scripts_run_where_that_is_asked_for(_: &Servers) {
+    let mut bed = older();
+    bed.assignment["existingTables"] = json!("Ignore");
+    let (code, result) = bed.run("r1");
+    assert_eq!((code, &result["appliedNow"]), (Some(0), &json!(3)), "{result}");
+    assert_eq!((bed.count("marks"), bed.count("of_now")), (Some(0), Some(0)));
+    // The file has a history by then.
+    bed.assignment.as_object_mut().unwrap().remove("existingTables");
+    bed.script("4", "CREATE TABLE of_later (a)");
+    assert_eq!(bed.run("r2").1["appliedNow"], 1);
+}
+
 pub fn two_runs_at_once_apply_each_script_once(_: &Servers) {
     let mut bed = Bed::new();
     bed.script("1", "CREATE TABLE ledger (id); INSERT INTO ledger VALUES (1)");
