@@ -200,3 +200,28 @@ fn an_object_that_kubectl_apply_makes_too_large_is_named() {
     let told = faults(&large);
     assert!(told.len() == 1 && told[0].contains("256 KiB") && told[0].contains("--server-side"), "{told:?}");
 }
+
+#[test]
+fn an_object_of_each_kind_that_kubectl_apply_makes_too_large_is_named() {
+    let noted = |kibibytes: usize, spec: &Value, kind: &str| {
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": kind, "spec": spec,
+            "metadata": {"name": "shop", "annotations": {"example.com/notes": "x".repeat(kibibytes * 1024)}}})
+    };
+    let create = json!({"image": "a", "port": 80});
+    let set = json!({"timeZone": "Etc/UTC", "defaultReplicas": 1, "target": {"create": create}});
+    for (kind, spec) in [("TDSet", set), ("EtcdCluster", json!({"replicas": 3}))] {
+        let warned = |object: &Value| {
+            let opinion = opinion(object, Timestamp::UNIX_EPOCH);
+            assert_eq!(opinion.faults, [], "{kind} fits alone");
+            opinion.warnings.iter().any(|note| note.text.contains("kubectl apply --server-side"))
+        };
+        assert!(!warned(&noted(100, &spec, kind)), "{kind}");
+        let mut large = noted(150, &spec, kind);
+        assert!(warned(&large), "{kind}");
+        // As kubectl apply sends it, and the API server refuses it.
+        let text = large.to_string();
+        large["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!(text);
+        let refused = faults(&large);
+        assert!(refused.iter().any(|fault| fault.starts_with("metadata.annotations")), "{kind}: {refused:?}");
+    }
+}
