@@ -17,6 +17,10 @@ pub const TESTS: &[Test] = &[
     ("a_changed_port_keeps_no_release_from_the_pods", a_changed_port_keeps_no_release_from_the_pods),
     ("of_an_etcdcluster_what_others_change_is_put_back", of_an_etcdcluster_what_others_change_is_put_back),
     (
+        "a_set_of_members_that_others_apply_with_force_is_put_back",
+        a_set_of_members_that_others_apply_with_force_is_put_back,
+    ),
+    (
         "an_entry_of_a_member_that_others_change_is_put_back",
         an_entry_of_a_member_that_others_change_is_put_back,
     ),
@@ -258,6 +262,33 @@ fn of_an_etcdcluster_what_others_change_is_put_back(bed: &Bed) {
             ),
         ],
     );
+}
+
+/// `kubectl apply --server-side --force-conflicts` does so.
+fn a_set_of_members_that_others_apply_with_force_is_put_back(bed: &Bed) {
+    const SET: &str = "statefulset/db";
+    let namespace = bed.namespace();
+    namespace
+        .create(&json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "db"},
+        "spec": {"replicas": 3, "tls": {"mode": "Disabled"}}}));
+    namespace.until_created(SET);
+    let places = ["/spec/template/spec/containers/0/image", "/spec/updateStrategy/type"];
+    let values = |set: &Value| places.map(|place| set.pointer(place).cloned().unwrap_or_default());
+    let found = namespace.get("statefulset", "db");
+    let (before, container) = (values(&found), &found["spec"]["template"]["spec"]["containers"][0]["name"]);
+    let pod = json!({"spec": {"containers": [{"name": container, "image": "example.com/etcd:9"}]}});
+    let body = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"},
+        "spec": {"updateStrategy": {"type": "RollingUpdate"}, "template": pod}});
+    let path = format!("{}?fieldManager=helm&force=true", namespace.path(SET));
+    let begun = Instant::now();
+    let after = values(&bed.objects.must(Ask { method: "APPLY", path, body }));
+    assert_eq!(after, [json!("example.com/etcd:9"), json!("RollingUpdate")]);
+    assert!(before.iter().zip(&after).all(|(before, after)| before != after), "{before:?}");
+    bed.objects.until(SET, &namespace.name, |found| {
+        let found = values(found);
+        if found == before { Ok(()) } else { Err(format!("{found:?}, and not {before:?}")) }
+    });
+    reverted(&format!("applied with force, {SET}"), begun);
 }
 
 /// The guard of a pod and the operator go by the entry of the member.
