@@ -20,6 +20,7 @@ pub const TESTS: &[Test] = &[
         "a_set_of_members_that_others_apply_with_force_is_put_back",
         a_set_of_members_that_others_apply_with_force_is_put_back,
     ),
+    ("a_label_of_ours_that_others_remove_comes_back", a_label_of_ours_that_others_remove_comes_back),
     (
         "an_entry_of_a_member_that_others_change_is_put_back",
         an_entry_of_a_member_that_others_change_is_put_back,
@@ -289,6 +290,23 @@ fn a_set_of_members_that_others_apply_with_force_is_put_back(bed: &Bed) {
         if found == before { Ok(()) } else { Err(format!("{found:?}, and not {before:?}")) }
     });
     reverted(&format!("applied with force, {SET}"), begun);
+}
+
+/// The operator watches objects with this label alone.
+fn a_label_of_ours_that_others_remove_comes_back(bed: &Bed) {
+    let namespace = bed.namespace();
+    made(&namespace, "shop");
+    made(&namespace, "cart");
+    namespace
+        .create(&json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "db"},
+        "spec": {"replicas": 3, "tls": {"mode": "Disabled"}}}));
+    let objects = ["service/shop", "deployment/cart", "service/db", "service/db-client", "statefulset/db"];
+    let removed = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": null}}});
+    for object in objects {
+        namespace.until_created(object);
+        let place = "/metadata/labels/app.kubernetes.io~1managed-by";
+        are_put_back(&namespace, &[("unlabels", object, removed.clone(), place)]);
+    }
 }
 
 /// The guard of a pod and the operator go by the entry of the member.
