@@ -112,10 +112,16 @@ impl Manifest {
 
     /// With the annotation that distinguishes it from the one applied before.
     #[must_use]
-    pub fn stamped(mut self) -> Self {
+    pub fn stamped(self) -> Self {
         let hash = hash(&self.object.to_string(), HASH_LENGTH);
+        self.with_stamp(&hash)
+    }
+
+    /// With that value of the annotation.
+    #[must_use]
+    pub fn with_stamp(mut self, stamp: &str) -> Self {
         if let Some(annotations) = annotations(&mut self.object) {
-            annotations.insert(APPLIED_HASH.to_owned(), hash.into());
+            annotations.insert(APPLIED_HASH.to_owned(), stamp.into());
         }
         self
     }

@@ -8,6 +8,7 @@ use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::batch::v1::CronJob;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::kubernetes;
@@ -112,16 +113,22 @@ fn alteration(
         wanted.unstamped().deviation(set, names::MANAGER) != Deviation::Nothing
     } else {
         let is_added = wanted.deviation(set, names::MANAGER) == Deviation::Added;
-        is_added || wanted.is_owned_by_another(set, names::MANAGER)
+        is_added || wanted.is_owned_by_another(set, names::MANAGER) || !has_labels(&wanted, set)
     };
     (stamp, is_altered)
+}
+
+/// Whether the StatefulSet has the labels that it should have. The watch finds it by one of them.
+fn has_labels(wanted: &Manifest, set: &v1::StatefulSet) -> bool {
+    let labels = json!({"metadata": {"labels": wanted.object["metadata"]["labels"]}});
+    !Manifest { object: labels, ..wanted.clone() }.missing_from(set)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
     use crate::kinds::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Purpose, Uid};
@@ -150,6 +157,32 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
+    fn is_altered(set: &v1::StatefulSet, guard: &str, revision: u64) -> bool {
+        let spec = plain();
+        let found = kubernetes::stateful_set(set, spec.uid(), guard);
+        alteration(set, &found, (&spec, revision), guard).1
+    }
+
+    #[test]
+    fn what_another_client_removed_from_a_stateful_set_is_an_alteration() {
+        let mut object = sets::manifest(&plain(), &TEMPLATE, 3, GUARD, true).object;
+        // The API server completes what it stores.
+        object["spec"]["volumeClaimTemplates"][0]["spec"]["volumeMode"] = json!("Filesystem");
+        let without = |place: Option<(&str, &str)>, guard| {
+            let mut object = object.clone();
+            if let Some((parent, field)) = place {
+                assert!(object.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(field).is_some());
+            }
+            is_altered(&serde_json::from_value(object).unwrap(), guard, TEMPLATE.revision)
+        };
+        let label = Some(("/metadata/labels", "app.kubernetes.io/managed-by"));
+        let command = Some(("/spec/template/spec/containers/0", "command"));
+        assert_eq!([None, label, command].map(|place| without(place, GUARD)), [false, true, true]);
+        // Another release may have no command there.
+        let places = [None, label, command];
+        assert_eq!(places.map(|place| without(place, "example.com/guard:2")), [false, true, false]);
+    }
+
     #[test]
     fn a_stateful_set_that_another_client_changed_is_altered_whichever_release_built_it() {
         const POD: &str = "/spec/template/spec";
@@ -168,10 +201,6 @@ mod tests {
             (json!({"f:minReadySeconds": {}}), "/spec/minReadySeconds".to_owned(), json!(5)),
         ];
         let spec = plain();
-        let is_altered = |set: &v1::StatefulSet, guard: &str, revision: u64| {
-            let found = kubernetes::stateful_set(set, spec.uid(), guard);
-            alteration(set, &found, (&spec, revision), guard).1
-        };
         let applied = sets::manifest(&spec, &TEMPLATE, 3, GUARD, true);
         let (ours, another) = (TEMPLATE.revision, TEMPLATE.revision + 1);
         let sound: v1::StatefulSet = serde_json::from_value(applied.object.clone()).unwrap();

@@ -34,7 +34,8 @@ pub fn manifest(
 }
 
 /// The same over one that is there. Immutable fields stay as they are; so does what pods are made from, where that is
-/// to be another template than that of `revision`, which the spec has now.
+/// to be another template than that of `revision`, which the spec has now. The stamp is the stamp of a new StatefulSet, so
+/// that it does not depend on defaults of the API server in the fields that stay.
 #[must_use]
 pub fn over(
     live: &StatefulSet,
@@ -55,7 +56,8 @@ pub fn over(
         }
     }
     label_voters(&mut set, labels_voters);
-    Manifest::of(&set).stamped()
+    let new = manifest(spec, template, replicas, guard_image, labels_voters);
+    Manifest::of(&set).with_stamp(new.stamp().unwrap_or_default())
 }
 
 /// Has pods come up with the label of a voter, by which Service and PodDisruptionBudget select: a member that comes back
