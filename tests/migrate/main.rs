@@ -375,6 +375,7 @@ fn going_on() -> Vec<(&'static str, OnServer)> {
         rows_and_their_row_of_the_history_are_committed_together,
         a_statement_whose_effect_does_not_show_is_in_doubt,
         an_answer_about_what_the_database_shows_counts_for_nothing,
+        rows_that_get_numbers_are_in_doubt,
         a_statement_that_was_never_sent_did_not_take_effect,
         a_first_statement_that_may_run_again_may_have_run,
         statements_that_share_a_transaction_stay_if_one_is_refused,

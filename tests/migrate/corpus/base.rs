@@ -189,6 +189,21 @@ impl<'a> Base<'a> {
         Ended { code: output.status.code(), result, stderr: errors.collect::<Vec<_>>().join("\n") }
     }
 
+    /// Resets the numbers of rows that a rollback has used up, as a person does before the answer `retry`.
+    pub fn reset_numbers(&self) {
+        let Engine::Server(server) = self.engine else { return };
+        if server.engine == "PostgreSQL" {
+            return;
+        }
+        let numbered = format!(
+            "SELECT table_name FROM information_schema.columns WHERE table_schema = '{}' AND extra LIKE '%auto_increment%'",
+            self.name
+        );
+        for table in server.sql("", &numbered).into_iter().flatten() {
+            server.sql(&self.name, &format!("ALTER TABLE `{table}` AUTO_INCREMENT = 1"));
+        }
+    }
+
     /// All that it has, without the tables of the history.
     pub fn dump(&self) -> String {
         let text = match self.engine {

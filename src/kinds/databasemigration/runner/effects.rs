@@ -54,6 +54,16 @@ pub(super) async fn look(connection: &mut Connection, signs: &[Sign]) -> Result<
     Ok(first.filter(|first| sides.iter().all(|side| side == first)))
 }
 
+/// Whether a rollback of new rows uses up numbers: the table gives them to its rows, or a view hides which table does.
+pub(super) async fn numbers_rows(connection: &mut Connection, into: &Object) -> Result<bool, Failure> {
+    let sql = "SELECT '1' FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? \
+               AND (extra LIKE '%auto_increment%' OR column_default LIKE '%nextval(%') \
+               UNION ALL SELECT '1' FROM information_schema.views \
+               WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? LIMIT 1";
+    let (schema, name) = (Value::from(into.schema.as_deref()), Value::from(&*into.name));
+    Ok(!connection.rows(sql, &[schema, name, schema, name]).await?.is_empty())
+}
+
 async fn exists(connection: &mut Connection, object: &Object) -> Result<bool, Failure> {
     let (view, schema, name, kind) = match object.what {
         What::Table => ("tables", "table_schema", "table_name", None),

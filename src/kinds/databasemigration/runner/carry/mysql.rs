@@ -95,7 +95,7 @@ impl Carrier<'_> {
             .map_err(|why| Failure::new(Class::Configuration, why).of(task.id()))?
         {
             let ran = self.run_one(task, number).await;
-            ran.map_err(|failure| failure.of(task.id()).at(number))?;
+            ran.map_err(|failure| cannot_set_again(failure).of(task.id()).at(number))?;
         }
         Ok(())
     }
@@ -186,6 +186,18 @@ impl Carrier<'_> {
         }
         in_doubt(task, last, failure)
     }
+}
+
+/// The server refused to set the session again.
+fn cannot_set_again(failure: Failure) -> Failure {
+    if failure.is_unanswered {
+        return failure;
+    }
+    let message = format!(
+        "the script cannot go on in another session, because its statement is refused now: {}",
+        failure.message
+    );
+    Failure { class: Class::Configuration, message, ..failure }
 }
 
 /// Whether an error is about the procedure that is called, so that none of it has run.

@@ -3,15 +3,16 @@
 //! Guarantees: the history has a statement before the server does. A statement that only changes rows is committed together
 //! with the row of the history. Short inserts one after the other share a transaction for a moment: the history has the first
 //! of them until all are committed. If the server refuses one of them, those before it stay. A statement that is tried again
-//! finds the session that it had.
+//! finds the session that it had. An insert into a table that numbers its rows is in doubt if its transaction is not committed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use tokio::time::Instant;
 
 use super::super::super::effects::{self, Side};
-use super::super::super::statements::mysql::effect::Effect;
+use super::super::super::statements::mysql::effect::{Effect, Object};
 use super::super::super::statements::mysql::read::runs_program;
 use super::super::{
     Carrier, Class, End, Entry, Failure, State, Task, Text, count, fail_point, in_doubt, milliseconds,
@@ -48,6 +49,7 @@ impl Carrier<'_> {
             may_share: may_share(&task.text.all),
             is_limited: false,
             has_plain_tables: None,
+            numbers: BTreeMap::new(),
         };
         for number in first..=last {
             walk.step(task, number).await?;
@@ -76,6 +78,8 @@ struct Walk<'w, 'c, 't> {
     is_limited: bool,
     /// There are tables whose changes no transaction takes back, if that is known.
     has_plain_tables: Option<bool>,
+    /// Whether a table, with its schema, gives its rows numbers.
+    numbers: BTreeMap<(Option<String>, String), bool>,
 }
 
 /// A transaction that is open, and may have several statements.
@@ -86,13 +90,15 @@ struct Shared {
     done: Option<String>,
     /// All of its statements are short.
     is_short: bool,
+    /// The state that the history has for its first statement.
+    state: State,
     since: Instant,
 }
 
 impl Shared {
-    /// Whether no other statement joins it.
-    fn is_due(&self) -> bool {
-        !self.is_short || self.since.elapsed() > SHARED
+    /// Whether no statement of that state joins it.
+    fn is_due(&self, state: State) -> bool {
+        !self.is_short || self.state != state || self.since.elapsed() > SHARED
     }
 }
 
@@ -103,9 +109,9 @@ impl Walk<'_, '_, '_> {
         let effect = self.effects.get_mut(place).and_then(Option::take);
         // Before the history has the statement: it says then how a later run finds out how the statement ended.
         let effect = self.shown(effect).await;
-        let state = if effect.is_some() { State::Resumable } else { State::Running };
-        let is_short = matches!(effect, Some(Effect::Rows { is_short: true })) && self.may_share;
-        if !is_short || self.shared.as_ref().is_some_and(Shared::is_due) {
+        let state = self.state(effect.as_ref()).await;
+        let is_short = matches!(effect, Some(Effect::Rows { is_short: true, .. })) && self.may_share;
+        if !is_short || self.shared.as_ref().is_some_and(|shared| shared.is_due(state)) {
             self.commit(task, number, state).await?;
         }
         let done = self.sums.before(number);
@@ -117,9 +123,10 @@ impl Walk<'_, '_, '_> {
         }
         fail_point::reached("migrate.statement.before");
         let ran = if matches!(effect, Some(Effect::Rows { .. })) {
-            self.within(task, number, done.clone(), is_short).await
+            self.within(task, number, done.clone(), (is_short, state)).await
         } else {
             self.has_plain_tables = None;
+            self.numbers.clear();
             self.carrier.run_one(*task, number).await.map(|_| ())
         };
         fail_point::reached("migrate.statement.after");
@@ -157,11 +164,11 @@ impl Walk<'_, '_, '_> {
         task: &Task<'_>,
         number: u32,
         done: Option<String>,
-        is_short: bool,
+        (is_short, state): (bool, State),
     ) -> Result<(), Failure> {
         if self.shared.is_none() {
             self.carrier.log.begin(self.carrier.connection, None).await?;
-            self.shared = Some(Shared { from: number, done, is_short, since: clock::instant() });
+            self.shared = Some(Shared { from: number, done, is_short, state, since: clock::instant() });
         }
         self.carrier.run_one(*task, number).await.map(|_| ())
     }
@@ -183,6 +190,7 @@ impl Walk<'_, '_, '_> {
             let failure = failure.of(task.id()).at(next - 1);
             let is_unanswered = failure.is_unanswered;
             if is_unanswered {
+                // The history has whether the transaction was committed.
                 unanswered(*task, next - 1, State::Resumable, failure)
             } else {
                 failure.into()
@@ -200,7 +208,8 @@ impl Walk<'_, '_, '_> {
     ) -> Result<(), End> {
         let (_, state) = self.stands;
         if failure.is_unanswered {
-            return Err(unanswered(*task, number, state, failure));
+            let first = self.shared.as_ref().map_or(number, |shared| shared.from);
+            return Err(unanswered(*task, first, state, failure));
         }
         let (next, done) = match self.shared.take() {
             None => (number, done),
@@ -240,6 +249,26 @@ impl Walk<'_, '_, '_> {
         log.end(connection, advanced).await?;
         task.from = number;
         Ok((number, done))
+    }
+
+    /// The state of a statement in the history. A statement is in doubt if its run dies and a rollback uses up numbers: later
+    /// statements may name the numbers that the rows would have had.
+    async fn state(&mut self, effect: Option<&Effect>) -> State {
+        match effect {
+            None => State::Running,
+            Some(Effect::Rows { into: Some(into), .. }) if self.numbers_rows(into).await => State::Running,
+            Some(Effect::Rows { .. } | Effect::Objects(_) | Effect::Repeatable) => State::Resumable,
+        }
+    }
+
+    async fn numbers_rows(&mut self, into: &Object) -> bool {
+        let key = (into.schema.clone(), into.name.clone());
+        if let Some(numbers) = self.numbers.get(&key) {
+            return *numbers;
+        }
+        let numbers = effects::numbers_rows(self.carrier.connection, into).await.unwrap_or(true);
+        self.numbers.insert(key, numbers);
+        numbers
     }
 
     /// The effect of a statement, if the database shows later whether the statement took effect.

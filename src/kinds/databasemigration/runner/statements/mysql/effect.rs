@@ -19,6 +19,8 @@ pub enum Effect {
     Rows {
         /// The statement has all of its values in its text, so that it takes a moment.
         is_short: bool,
+        /// The table or view that gets new rows.
+        into: Option<Object>,
     },
     /// The statement leaves the same if it runs once more.
     Repeatable,
@@ -101,13 +103,17 @@ fn classify(one: &Read<'_>) -> Option<Effect> {
         return Some(Effect::Repeatable);
     }
     let words = Words::of(one);
-    let reads = || ["SELECT", "TABLE", "WITH"].iter().any(|word| words.has(word));
+    let rows = Effect::Rows { is_short: false, into: None };
     match one.first() {
-        "INSERT" | "REPLACE" => Some(Effect::Rows { is_short: !reads() }),
-        "UPDATE" | "DELETE" | "VALUES" | "DO" => Some(Effect::Rows { is_short: false }),
-        "SELECT" | "WITH" if !words.has("OUTFILE") && !words.has("DUMPFILE") => {
-            Some(Effect::Rows { is_short: false })
+        // A rollback uses up the numbers of a sequence.
+        "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "VALUES" | "DO" | "SELECT" | "WITH"
+            if words.has("NEXTVAL") || words.has("SETVAL") || words.has("NEXT") =>
+        {
+            None
         }
+        "INSERT" | "REPLACE" => inserted(words),
+        "UPDATE" | "DELETE" | "VALUES" | "DO" => Some(rows),
+        "SELECT" | "WITH" if !words.has("OUTFILE") && !words.has("DUMPFILE") => Some(rows),
         "GRANT" | "FLUSH" => Some(Effect::Repeatable),
         // MariaDB runs what stands behind another ANALYZE.
         "ANALYZE" | "OPTIMIZE" if is_of_tables(words) => Some(Effect::Repeatable),
@@ -272,6 +278,15 @@ impl<'a> Words<'a> {
             self.skip();
         }
     }
+}
+
+fn inserted(mut words: Words<'_>) -> Option<Effect> {
+    let is_short = !["SELECT", "TABLE", "WITH"].iter().any(|word| words.has(word));
+    while ["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"].iter().any(|word| words.is(word)) {
+        words.skip();
+    }
+    let into = words.object(What::Table)?;
+    Some(Effect::Rows { is_short, into: Some(into) })
 }
 
 fn created(mut words: Words<'_>) -> Option<Effect> {

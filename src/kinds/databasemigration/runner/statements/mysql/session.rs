@@ -59,15 +59,15 @@ impl Lost {
         for (at, one) in before.iter().enumerate() {
             lost.take(one, at >= before.len() - tail);
         }
-        let names = |one: &Read<'_>| {
-            [&["EXECUTE"][..], &["DEALLOCATE", "PREPARE"], &["DROP", "PREPARE"]]
-                .iter()
-                .find_map(|words| one.named(words))
-        };
-        let used: BTreeSet<_> = rest.iter().filter_map(names).collect();
+        let prepared = |one: &Read<'_>| Some((one.named(&["PREPARE"])?, one.number));
+        let last: BTreeMap<_, _> = before.iter().filter_map(prepared).collect();
+        let used = used_before_prepared(rest);
         lost.again.retain(|number| {
             let one = &before[number - 1];
-            one.named(&["PREPARE"]).is_none_or(|name| used.contains(&name)) && one.first() != "DEALLOCATE"
+            match one.named(&["PREPARE"]) {
+                Some(name) => used.contains(&name) && last.get(&name) == Some(number),
+                None => one.first() != "DEALLOCATE",
+            }
         });
         lost
     }
@@ -77,7 +77,8 @@ impl Lost {
             return;
         }
         let place = one.place();
-        let needs_lost = one.needed().iter().any(|name| self.variables.contains_key(name));
+        let needs_lost = one.needed().iter().any(|name| self.variables.contains_key(name))
+            || one.sets_session_alone() && self.lost_table(one).is_some();
         let is_set_again = !needs_lost && (is_tail && one.sets_session_alone() || one.is_pure());
         if is_set_again {
             self.again.insert(one.number);
@@ -195,10 +196,27 @@ impl Lost {
         if one.statement.begins(&["DROP"]) && one.statement.has("EXISTS") {
             return Ok(());
         }
-        let mut named = one.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Name));
-        let found = named.find_map(|token| self.tables.get_key_value(&plain(token.text(one.text))));
+        let found = self.lost_table(one);
         found.map_or(Ok(()), |(name, by)| Err(needs(one, &format!("the temporary table {name}"), by)))
     }
+
+    /// The temporary table that a statement names, and which statement had made it.
+    fn lost_table(&self, one: &Read<'_>) -> Option<(&String, &String)> {
+        let mut named = one.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Name));
+        named.find_map(|token| self.tables.get_key_value(&plain(token.text(one.text))))
+    }
+}
+
+/// The prepared statements that are used before they are prepared.
+fn used_before_prepared(rest: &[Read<'_>]) -> BTreeSet<String> {
+    const USES: [&[&str]; 3] = [&["EXECUTE"], &["DEALLOCATE", "PREPARE"], &["DROP", "PREPARE"]];
+    let (mut used, mut prepared) = (BTreeSet::new(), BTreeSet::new());
+    for one in rest {
+        prepared.extend(one.named(&["PREPARE"]));
+        let uses = USES.iter().find_map(|words| one.named(words));
+        used.extend(uses.filter(|name| !prepared.contains(name)));
+    }
+    used
 }
 
 fn needs(one: &Read<'_>, what: &str, by: &str) -> String {
@@ -235,6 +253,17 @@ mod tests {
                 "PREPARE st FROM 'SELECT 1'; EXECUTE st; CREATE TABLE u (i int); DEALLOCATE PREPARE st",
                 3,
                 &[1],
+            ),
+            (
+                "PREPARE st FROM 'INSERT INTO t VALUES (1)'; EXECUTE st; PREPARE st FROM 'SELECT 1'; SELECT 2; EXECUTE st",
+                4,
+                &[3],
+            ),
+            (
+                "PREPARE st FROM 'INSERT INTO t VALUES (1)'; EXECUTE st; ALTER TABLE t ADD c int; \
+                 PREPARE st FROM 'SELECT 1'; EXECUTE st",
+                3,
+                &[],
             ),
             ("SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE TABLE u (i int); SELECT 1", 3, &[]),
             (
@@ -319,6 +348,12 @@ mod tests {
                 "SELECT a INTO @s FROM t; DELETE FROM t; PREPARE st FROM @s; EXECUTE st",
                 4,
                 ["statement 4", "ST", "statement 3"],
+            ),
+            (
+                "CREATE TEMPORARY TABLE tt (i int); INSERT INTO tt VALUES (1); SET @n = (SELECT SUM(i) FROM tt); \
+                 CREATE TABLE u (i int); SELECT @n",
+                4,
+                ["statement 5", "@N", "statement 3"],
             ),
             ("CALL p(@out); ALTER TABLE x ADD y int; SELECT @out", 2, ["statement 3", "@OUT", "statement 1"]),
             (

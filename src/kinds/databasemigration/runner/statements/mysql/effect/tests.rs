@@ -13,8 +13,14 @@ fn shown(engine: Engine, text: &str) -> String {
     };
     match all.last().unwrap() {
         None => "none".to_owned(),
-        Some(Effect::Rows { is_short: true }) => "short rows".to_owned(),
-        Some(Effect::Rows { is_short: false }) => "rows".to_owned(),
+        Some(Effect::Rows { is_short, into }) => {
+            let length = if *is_short { "short " } else { "" };
+            let into = into.as_ref().map(|into| {
+                let schema = into.schema.as_ref().map(|schema| format!("{schema}.")).unwrap_or_default();
+                format!(" into {schema}{}", into.name)
+            });
+            format!("{length}rows{}", into.unwrap_or_default())
+        }
         Some(Effect::Repeatable) => "repeatable".to_owned(),
         Some(Effect::Objects(signs)) => signs.iter().map(object).collect::<Vec<_>>().join(", "),
     }
@@ -30,10 +36,14 @@ fn each(cases: &[(&str, &str)]) {
 #[test]
 fn a_change_of_rows_is_in_the_transaction_of_its_row() {
     each(&[
-        ("INSERT INTO a VALUES (1)", "short rows"),
-        ("REPLACE a SET b = 1", "short rows"),
-        ("INSERT INTO a SELECT 1", "rows"),
-        ("INSERT INTO a TABLE b", "rows"),
+        ("INSERT INTO a VALUES (1)", "short rows into a"),
+        ("INSERT LOW_PRIORITY IGNORE INTO `shop` . `a` (b) VALUES (1)", "short rows into shop.a"),
+        ("REPLACE a SET b = 1", "short rows into a"),
+        ("INSERT INTO a SELECT 1", "rows into a"),
+        ("INSERT INTO a TABLE b", "rows into a"),
+        ("INSERT INTO a VALUES (NEXT VALUE FOR s)", "none"),
+        ("INSERT INTO a VALUES (NEXTVAL(s))", "none"),
+        ("DO SETVAL(s, 7)", "none"),
         ("ANALYZE UPDATE a SET b = b + 1", "none"),
         ("ANALYZE LOCAL TABLE a", "repeatable"),
         ("SET @a = `f`()", "none"),
@@ -43,7 +53,7 @@ fn a_change_of_rows_is_in_the_transaction_of_its_row() {
         ("SELECT 1 INTO OUTFILE '/tmp/a'", "none"),
         ("LOAD DATA INFILE 'a' INTO TABLE b", "none"),
         ("CALL p()", "none"),
-        ("CALL p(); INSERT INTO a VALUES (1)", "short rows"),
+        ("CALL p(); INSERT INTO a VALUES (1)", "short rows into a"),
     ]);
 }
 
