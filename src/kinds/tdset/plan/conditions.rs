@@ -121,9 +121,9 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let is_so = bounds.min() == wanted
         && view.most().is_none_or(|most| bounds.max() == most)
         && view.replica_target.workload.is_none();
-    // The bounds are written, and nothing brings the workload there. A count on its way is the autoscaler's.
-    let left = view.workload().filter(|workload| is_so && !bounds.allows(workload.count()));
-    if let Some(count) = left.map(|left| left.count()).filter(|count| *count == 0 || bounds.is_paused) {
+    // The bounds are written, and the autoscaler, if there is one, has not brought the workload there.
+    let outside = view.workload().filter(|workload| is_so && !bounds.allows(workload.count()));
+    if let Some(count) = outside.map(|workload| workload.count()) {
         let why = if bounds.is_paused { "is paused by an annotation" } else { "has not scaled it yet" };
         let text = format!("{message}; the workload has {count}: {shown} {why}");
         return about.is(false, Reason::PodsNotReady, text);

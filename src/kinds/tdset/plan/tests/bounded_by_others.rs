@@ -66,7 +66,7 @@ fn an_upper_bound_outlives_what_cannot_be_read() {
 #[test]
 fn the_lower_bound_climbs_a_ramp_up_to_another_clients_upper_one() {
     let tdset = keeping(&json!({"ramp": {"up": {"step": 1, "every": "10m"}}}));
-    let mut cluster = beside(EARLY, hpa(2, 30), 5);
+    let mut cluster = beside(EARLY, hpa(2, 30), 4);
     rest(&mut cluster, &tdset);
     let mut cluster = cluster.at(OPENING);
     rest(&mut cluster, &tdset);

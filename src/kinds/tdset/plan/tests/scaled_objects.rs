@@ -106,7 +106,7 @@ fn a_scaled_object_sleeps_and_wakes_by_its_bounds() {
 }
 
 #[test]
-fn a_workload_that_a_paused_scaled_object_leaves_outside_of_the_bounds_is_not_ready() {
+fn a_workload_outside_of_the_bounds_of_a_scaled_object_is_not_ready() {
     let tdset = web(&json!({"autoscaler": {"kind": "ScaledObject", "name": "web"}}));
     let of = |spec: &Value, annotations: &Value| {
         let mut object =
@@ -126,7 +126,11 @@ fn a_workload_that_a_paused_scaled_object_leaves_outside_of_the_bounds_is_not_re
         ),
         (of(&least, &json!({})), 0, Some("the workload has 0: ScaledObject web has not scaled it yet")),
         (of(&least, &paused), 3, None),
-        (of(&least, &json!({"autoscaling.keda.sh/paused": "false"})), 1, None),
+        (
+            of(&least, &json!({"autoscaling.keda.sh/paused": "false"})),
+            1,
+            Some("the workload has 1: ScaledObject web has not scaled it yet"),
+        ),
         (of(&json!({"minReplicaCount": 2, "idleReplicaCount": 0}), &json!({})), 0, None),
     ] {
         let mut cluster = beside(EARLY, bounds, count);
