@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::faults::Hand;
 use crate::observations::{Seen, Unread};
 use crate::text::Text;
-use crate::world::{Autoscaler, CLOCK, Manual, Pending, World, other_image, other_port};
+use crate::world::{Autoscaler, CLOCK, Deployment, Manual, Pending, World, other_image, other_port};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -209,11 +209,20 @@ impl World {
             Manual::Stands(manual) => count == manual && status.says("ManualOverride", "True"),
             Manual::Either(manual) => count == manual || count == asks,
         };
-        let can_be = !spec.target.is_autoscaled() || asks <= 12;
+        let can_be = !spec.target.is_autoscaled() || asks <= 12 && self.is_within(asks);
         is_so
             && status.says("Ready", if can_be { "True" } else { "False" })
             && status.says("Conflict", "False")
             && self.clock < CLOCK.len()
+    }
+}
+
+impl World {
+    /// Whether the workload has a count that its autoscaler leaves as it is. In this world no autoscaler changes a count.
+    fn is_within(&self, asks: i32) -> bool {
+        let is_within =
+            |(found, bounds): (&Deployment, &Autoscaler)| (bounds.least..=bounds.most).contains(&found.count);
+        asks == 0 || self.deployment.as_ref().zip(self.autoscaler.as_ref()).is_some_and(is_within)
     }
 }
 

@@ -60,12 +60,12 @@ impl Lost {
             lost.take(one, at >= before.len() - tail);
         }
         let prepared = |one: &Read<'_>| Some((one.named(&["PREPARE"])?, one.number));
-        let last: BTreeMap<_, _> = before.iter().filter_map(prepared).collect();
+        let newest: BTreeMap<_, _> = before.iter().filter_map(prepared).collect();
         let used = used_before_prepared(rest);
         lost.again.retain(|number| {
             let one = &before[number - 1];
             match one.named(&["PREPARE"]) {
-                Some(name) => used.contains(&name) && last.get(&name) == Some(number),
+                Some(name) => used.contains(&name) && newest.get(&name) == Some(number),
                 None => one.first() != "DEALLOCATE",
             }
         });
@@ -213,8 +213,8 @@ fn used_before_prepared(rest: &[Read<'_>]) -> BTreeSet<String> {
     let (mut used, mut prepared) = (BTreeSet::new(), BTreeSet::new());
     for one in rest {
         prepared.extend(one.named(&["PREPARE"]));
-        let uses = USES.iter().find_map(|words| one.named(words));
-        used.extend(uses.filter(|name| !prepared.contains(name)));
+        let name = USES.iter().find_map(|words| one.named(words));
+        used.extend(name.filter(|name| !prepared.contains(name)));
     }
     used
 }
