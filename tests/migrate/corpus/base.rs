@@ -206,14 +206,20 @@ impl<'a> Base<'a> {
 
     /// All that it has, without the tables of the history.
     pub fn dump(&self) -> String {
-        let text = match self.engine {
-            Engine::Server(server) if server.engine == "PostgreSQL" => self.dump_of_postgres(server, &[]),
+        self.try_dump().unwrap()
+    }
+
+    /// The same. A database whose run died may have a view without its table, which no program dumps.
+    pub fn try_dump(&self) -> Result<String, String> {
+        let dumped = match self.engine {
+            Engine::Server(server) if server.engine == "PostgreSQL" => Ok(self.dump_of_postgres(server, &[])),
             Engine::Server(server) => {
-                self.dump_of_my(server, &["--skip-add-drop-table"]) + &self.grants(server)
+                self.dump_of_my(server, &["--skip-add-drop-table"]).map(|text| text + &self.grants(server))
             }
-            Engine::Sqlite => self.dump_of_sqlite(),
+            Engine::Sqlite => Ok(self.dump_of_sqlite()),
         };
-        text.replace(&self.name, "BASE")
+        let renamed = |text: String| text.replace(&self.name, "BASE");
+        dumped.map(renamed).map_err(renamed)
     }
 
     /// The engine's own dump, in a form that gatehouse takes.
@@ -222,7 +228,7 @@ impl<'a> Base<'a> {
             Engine::Server(server) if server.engine == "PostgreSQL" => {
                 self.dump_of_postgres(server, &["--inserts"])
             }
-            Engine::Server(server) => self.dump_of_my(server, &["--skip-add-locks"]),
+            Engine::Server(server) => self.dump_of_my(server, &["--skip-add-locks"]).unwrap(),
             Engine::Sqlite => {
                 let dumped =
                     said(Command::new("sqlite3").args(["-bail", &self.name, ".dump"]).output().unwrap());
@@ -247,14 +253,14 @@ impl<'a> Base<'a> {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    fn dump_of_my(&self, server: &Server, options: &[&str]) -> String {
+    fn dump_of_my(&self, server: &Server, options: &[&str]) -> Result<String, String> {
         let is_mysql = server.engine == "MySQL";
         let mut command = server.client(if is_mysql { "mysqldump" } else { "mariadb-dump" });
         command.args(["--routines", "--triggers", "--events", "--skip-comments", "--hex-blob"]).args(options);
         for table in ["gatehouse_migrations", "gatehouse_migrations_lock"] {
             command.arg(format!("--ignore-table={}.{table}", self.name));
         }
-        said(command.arg(&self.name).output().unwrap()).unwrap()
+        said(command.arg(&self.name).output().unwrap())
     }
 
     fn grants(&self, server: &Server) -> String {
