@@ -166,8 +166,10 @@ mod tests {
     #[test]
     fn what_another_client_removed_from_a_stateful_set_is_an_alteration() {
         let mut object = sets::manifest(&plain(), &TEMPLATE, 3, GUARD, true).object;
-        // The API server completes what it stores.
-        object["spec"]["volumeClaimTemplates"][0]["spec"]["volumeMode"] = json!("Filesystem");
+        // The API server completes what it stores, and a volume that grows later leaves the claim template as it is.
+        let claim = &mut object["spec"]["volumeClaimTemplates"][0]["spec"];
+        claim["volumeMode"] = json!("Filesystem");
+        claim["resources"]["requests"]["storage"] = json!("1Mi");
         let without = |place: Option<(&str, &str)>, guard| {
             let mut object = object.clone();
             if let Some((parent, field)) = place {

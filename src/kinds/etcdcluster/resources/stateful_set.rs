@@ -30,12 +30,12 @@ pub fn manifest(
 ) -> Manifest {
     let mut set = built(spec, template, replicas, guard_image);
     label_voters(&mut set, labels_voters);
-    Manifest::of(&set).stamped()
+    stamped(&set, set.clone())
 }
 
 /// The same over one that is there. Immutable fields stay as they are; so does what pods are made from, where that is
-/// to be another template than that of `revision`, which the spec has now. The stamp is the stamp of a new StatefulSet, so
-/// that it does not depend on defaults of the API server in the fields that stay.
+/// to be another template than that of `revision`, which the spec has now. The stamp is computed from the manifest of a new
+/// StatefulSet: the fields taken from `live` contain defaults of the API server.
 #[must_use]
 pub fn over(
     live: &StatefulSet,
@@ -46,6 +46,8 @@ pub fn over(
     labels_voters: bool,
 ) -> Manifest {
     let mut set = built(spec, template, replicas, guard_image);
+    label_voters(&mut set, labels_voters);
+    let new = set.clone();
     if let (Some(wanted), Some(live)) = (&mut set.spec, live.spec.clone()) {
         wanted.selector = live.selector;
         wanted.service_name = live.service_name;
@@ -56,8 +58,17 @@ pub fn over(
         }
     }
     label_voters(&mut set, labels_voters);
-    let new = manifest(spec, template, replicas, guard_image, labels_voters);
-    Manifest::of(&set).with_stamp(new.stamp().unwrap_or_default())
+    stamped(&set, new)
+}
+
+/// The manifest of `set` with the stamp of a `new` one, without the claims: a larger volume changes them, and no
+/// StatefulSet that is there.
+fn stamped(set: &StatefulSet, mut new: StatefulSet) -> Manifest {
+    if let Some(spec) = &mut new.spec {
+        spec.volume_claim_templates = None;
+    }
+    let new = Manifest::of(&new).stamped();
+    Manifest::of(set).with_stamp(new.stamp().unwrap_or_default())
 }
 
 /// Has pods come up with the label of a voter, by which Service and PodDisruptionBudget select: a member that comes back
