@@ -291,8 +291,8 @@ fn resolution(assignment: &Assignment, row: &Row, around: &Surroundings) -> Opti
 /// An answer about a script that is not in doubt.
 fn unused(row: &Row) -> String {
     format!(
-        "the answer about script {} counts for nothing: the script is not in doubt, its statement {} was refused or has not \
-         run; if that statement has taken effect, take it out of the script",
+        "the answer about script {} counts for nothing: the script is not in doubt and goes on with statement {}; if you have \
+         already done what that statement does, take it out of the script",
         row.id, row.statement
     )
 }

@@ -54,7 +54,8 @@ pub(super) async fn look(connection: &mut Connection, signs: &[Sign]) -> Result<
     Ok(first.filter(|first| sides.iter().all(|side| side == first)))
 }
 
-/// Whether a rollback of new rows uses up numbers: the table gives them to its rows, or a view hides which table does.
+/// Whether an insert into this table uses up generated ids, which a rollback does not give back. A view counts as yes,
+/// because its table is not looked up.
 pub(super) async fn numbers_rows(connection: &mut Connection, into: &Object) -> Result<bool, Failure> {
     let sql = "SELECT '1' FROM information_schema.columns WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? \
                AND (extra LIKE '%auto_increment%' OR column_default LIKE '%nextval(%') \

@@ -89,6 +89,7 @@ impl Carrier<'_> {
         if task.from == 1 {
             return Ok(());
         }
+        self.limit_locks(task).await.map_err(|failure| failure.of(task.id()))?;
         for number in task
             .text
             .set_again(self.engine(), task.from)
@@ -190,11 +191,11 @@ impl Carrier<'_> {
 
 /// The server refused to set the session again.
 fn cannot_set_again(failure: Failure) -> Failure {
-    if failure.is_unanswered {
+    if failure.is_unanswered || failure.class.is_retryable() {
         return failure;
     }
     let message = format!(
-        "the script cannot go on in another session, because its statement is refused now: {}",
+        "the script cannot go on: the server now refuses an earlier statement that has to run again in the new session: {}",
         failure.message
     );
     Failure { class: Class::Configuration, message, ..failure }

@@ -3,7 +3,8 @@
 //! Guarantees: the history has a statement before the server does. A statement that only changes rows is committed together
 //! with the row of the history. Short inserts one after the other share a transaction for a moment: the history has the first
 //! of them until all are committed. If the server refuses one of them, those before it stay. A statement that is tried again
-//! finds the session that it had. An insert into a table that numbers its rows is in doubt if its transaction is not committed.
+//! finds the session that it had. If a run dies before the transaction of an insert into a table with generated ids is
+//! committed, that insert is in doubt.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use tokio::time::Instant;
 
 use super::super::super::effects::{self, Side};
+use super::super::super::statements::Statement;
 use super::super::super::statements::mysql::effect::{Effect, Object};
 use super::super::super::statements::mysql::read::runs_program;
 use super::super::{
@@ -40,6 +42,7 @@ impl Carrier<'_> {
         let effects = if is_apart { Vec::new() } else { effects::foreseen(self.connection, task.text) };
         let mut walk = Walk {
             carrier: self,
+            is_resumed: first > 1 && !goes_on,
             text: task.text,
             sums: Sums::of(task.text),
             effects,
@@ -67,6 +70,8 @@ impl Carrier<'_> {
 /// A way through the statements of a text.
 struct Walk<'w, 'c, 't> {
     carrier: &'w mut Carrier<'c>,
+    /// The session is not the one of the first statements.
+    is_resumed: bool,
     text: &'t Text,
     sums: Sums<'t>,
     effects: Vec<Option<Effect>>,
@@ -133,6 +138,8 @@ impl Walk<'_, '_, '_> {
         // Such a statement may set the limit to another value.
         self.is_limited = !runs_program(statement) && !statement.begins(&["SET"]);
         match ran {
+            // What was prepared went with its session.
+            Err(failure) if self.is_resumed && is_deallocated(statement, &failure) => Ok(()),
             Err(failure) => self.refused(task, number, done, failure.of(task.id()).at(number)).await,
             Ok(()) => Ok(()),
         }
@@ -175,9 +182,7 @@ impl Walk<'_, '_, '_> {
 
     /// Commits the transaction that is open, together with the statement that is next in the history.
     async fn commit(&mut self, task: &Task<'_>, next: u32, state: State) -> Result<(), End> {
-        if self.shared.take().is_none() {
-            return Ok(());
-        }
+        let Some(shared) = self.shared.take() else { return Ok(()) };
         let done = self.sums.before(next);
         let entry = Entry { statement: next, done: done.as_deref(), ..task.entry(state) };
         let Carrier { log, connection, .. } = &mut *self.carrier;
@@ -185,17 +190,24 @@ impl Walk<'_, '_, '_> {
         fail_point::reached("migrate.commit.before");
         let ended = log.end(connection, advanced).await;
         fail_point::reached("migrate.commit.after");
-        self.stands = (next, state);
-        ended.map_err(|failure| {
-            let failure = failure.of(task.id()).at(next - 1);
-            let is_unanswered = failure.is_unanswered;
-            if is_unanswered {
-                // The history has whether the transaction was committed.
-                unanswered(*task, next - 1, State::Resumable, failure)
-            } else {
-                failure.into()
+        let Err(failure) = ended else {
+            self.stands = (next, state);
+            return Ok(());
+        };
+        let failure = failure.of(task.id());
+        if failure.is_unanswered {
+            // The history has whether the transaction was committed.
+            return Err(unanswered(*task, next - 1, State::Resumable, failure));
+        }
+        // The transaction is rolled back for certain.
+        if shared.state == State::Running {
+            let refused =
+                Entry { statement: shared.from, done: shared.done.as_deref(), ..task.entry(State::Failed) };
+            if let Err(failure) = log.write_alone(connection, &refused).await {
+                tracing::warn!(failure = failure.message, "the history does not have the failure");
             }
-        })
+        }
+        Err(failure.at(next - 1).into())
     }
 
     /// The server did not do a statement.
@@ -214,8 +226,14 @@ impl Walk<'_, '_, '_> {
         let (next, done) = match self.shared.take() {
             None => (number, done),
             Some(shared) => {
-                let kept = self.keep(task, shared, number, done).await;
-                kept.map_err(|failure| unanswered(*task, number, state, failure))?
+                let first = shared.from;
+                match self.keep(task, shared, number, done).await {
+                    Ok(kept) => kept,
+                    Err(failure) if failure.is_unanswered => {
+                        return Err(unanswered(*task, first, state, failure));
+                    }
+                    Err(failure) => return Err(failure.of(task.id()).at(first).into()),
+                }
             }
         };
         if let Some(statement) = task.text.statement(number)
@@ -293,6 +311,12 @@ impl Walk<'_, '_, '_> {
         }
         Some(effect)
     }
+}
+
+/// Whether a statement was to deallocate a prepared statement that is not there (error 1243).
+fn is_deallocated(statement: &Statement, failure: &Failure) -> bool {
+    let deallocates = statement.begins(&["DEALLOCATE", "PREPARE"]) || statement.begins(&["DROP", "PREPARE"]);
+    deallocates && failure.number == Some(1243)
 }
 
 /// Whether statements of a text may share a transaction: if the server rolls back all of it, the session has nothing of the

@@ -107,7 +107,7 @@ fn classify(one: &Read<'_>) -> Option<Effect> {
     match one.first() {
         // A rollback uses up the numbers of a sequence.
         "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "VALUES" | "DO" | "SELECT" | "WITH"
-            if words.has("NEXTVAL") || words.has("SETVAL") || words.has("NEXT") =>
+            if one.uses_sequence() =>
         {
             None
         }

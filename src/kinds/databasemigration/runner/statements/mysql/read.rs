@@ -1,5 +1,7 @@
 //! What a statement of MySQL or MariaDB reads and sets in its session.
 
+use std::collections::BTreeSet;
+
 use super::super::Statement;
 use super::modes::Modes;
 use super::set::{Follower, Target, assignments};
@@ -87,6 +89,19 @@ const OF_SESSION: [&str; 9] = [
     "@@SESSION.IDENTITY",
 ];
 
+/// Words whose value is the moment's, without parentheses.
+const OF_MOMENT: [&str; 9] = [
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "SYSDATE",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+];
+
 /// A statement with its tokens.
 pub struct Read<'a> {
     /// Its text.
@@ -98,6 +113,7 @@ pub struct Read<'a> {
     /// Its number, from 1 on.
     pub number: usize,
     modes: Modes,
+    engine: Engine,
 }
 
 impl Read<'_> {
@@ -122,6 +138,33 @@ impl Read<'_> {
     /// A call, or a compound statement: it may set any variable.
     pub fn may_set_all(&self) -> bool {
         self.first() != "EXECUTE" && runs_program(self.statement)
+    }
+
+    /// Whether it reads or sets a sequence. MySQL has none.
+    pub fn uses_sequence(&self) -> bool {
+        let functions = ["NEXTVAL", "SETVAL"];
+        self.is_of_mariadb()
+            && (self.has_word(&functions) || self.has_value("NEXT") || self.reads_last_of_sequence())
+    }
+
+    /// Whether it reads the number that a sequence gave to this session last.
+    pub fn reads_last_of_sequence(&self) -> bool {
+        self.is_of_mariadb() && (self.has_word(&["LASTVAL", "CURRVAL"]) || self.has_value("PREVIOUS"))
+    }
+
+    fn is_of_mariadb(&self) -> bool {
+        self.engine == Engine::MariaDB
+    }
+
+    /// Whether one of these words occurs, also behind a dot, as in `s.NEXTVAL`.
+    fn has_word(&self, words: &[&str]) -> bool {
+        let mut found = self.tokens.iter().filter(|token| token.kind == Kind::Word);
+        found.any(|token| words.iter().any(|word| token.text(self.text).eq_ignore_ascii_case(word)))
+    }
+
+    /// `NEXT VALUE` or `PREVIOUS VALUE`.
+    fn has_value(&self, which: &str) -> bool {
+        self.tokens.windows(2).any(|pair| pair[0].is(self.text, which) && pair[1].is(self.text, "VALUE"))
     }
 
     /// The values that are the session's alone.
@@ -187,7 +230,8 @@ impl Read<'_> {
 
     /// Whether it only changes the session, and would do the same if it were run again.
     pub fn sets_session_alone(&self) -> bool {
-        let reads = || self.of_session().is_none() && !self.calls_others(&[&PURE, &READING]);
+        let reads =
+            || self.of_session().is_none() && !self.calls_others(&[&PURE, &READING]) && !self.uses_sequence();
         match self.first() {
             "USE" | "PREPARE" | "DEALLOCATE" => true,
             "SET" => self.statement.sets_session() && reads(),
@@ -208,6 +252,8 @@ impl Read<'_> {
                     && self.of_session().is_none()
                     && !self.calls_others(&[&PURE])
                     && !self.statement.has("FROM")
+                    && !self.has_word(&OF_MOMENT)
+                    && !self.uses_sequence()
                     && !self.tokens.iter().any(is_server)
             }
             _ => false,
@@ -232,6 +278,27 @@ impl Read<'_> {
     /// The name behind these words, where it begins with them.
     pub fn named(&self, words: &[&str]) -> Option<String> {
         self.statement.begins(words).then(|| self.word(words.len()))
+    }
+
+    /// The temporary tables that a program leaves, in capitals: it makes them, and does not drop them after that.
+    pub fn temporary_tables_of_program(&self) -> BTreeSet<String> {
+        const BETWEEN: [&str; 5] = ["TEMPORARY", "TABLE", "IF", "NOT", "EXISTS"];
+        let words: Vec<_> = self.tokens.iter().map(|token| plain(token.text(self.text))).collect();
+        let mut left = BTreeSet::new();
+        for (at, word) in
+            words.iter().enumerate().filter(|(_, word)| matches!(word.as_str(), "CREATE" | "DROP"))
+        {
+            let rest = &words[at + 1..];
+            let between = rest.iter().take_while(|word| BETWEEN.contains(&word.as_str())).count();
+            let is_qualified = rest.get(between + 1).is_some_and(|mark| mark == ".");
+            let Some(name) = rest.get(between + if is_qualified { 2 } else { 0 }) else { continue };
+            if word == "DROP" {
+                left.remove(name);
+            } else if rest[..between].iter().any(|word| word == "TEMPORARY") {
+                left.insert(name.clone());
+            }
+        }
+        left
     }
 
     pub fn temporary_table(&self) -> Option<String> {
@@ -281,7 +348,7 @@ pub fn read<'a>(engine: Engine, text: &'a str, statements: &'a [Statement], mode
         while let Ok(Some(token)) = lexer.next(false) {
             tokens.push(token);
         }
-        all.push(Read { text, tokens, statement, number, modes });
+        all.push(Read { text, tokens, statement, number, modes, engine });
         if statement.begins(&["SET"]) {
             modes = follower.follow(engine, text);
         }

@@ -41,10 +41,14 @@ struct Lost {
     variables: BTreeMap<String, String>,
     prepared: BTreeMap<String, String>,
     tables: BTreeMap<String, String>,
+    /// Temporary tables that a program makes as soon as it is called.
+    of_programs: BTreeSet<String>,
     /// The statement that may have set any variable.
     all: Option<String>,
     /// The statement that may have generated an id. Another one need not generate any, so that it changes nothing here.
     id: Option<String>,
+    /// The statement that may have taken a number from a sequence.
+    sequence: Option<String>,
     /// A variable of the session that cannot be set again.
     session: Option<String>,
     known: BTreeSet<String>,
@@ -74,10 +78,11 @@ impl Lost {
 
     fn take(&mut self, one: &Read<'_>, is_tail: bool) {
         if one.is_program() {
+            self.of_programs.append(&mut one.temporary_tables_of_program());
             return;
         }
         let place = one.place();
-        let needs_lost = one.needed().iter().any(|name| self.variables.contains_key(name))
+        let needs_lost = one.needed().iter().any(|name| self.lost_by(name).is_some())
             || one.sets_session_alone() && self.lost_table(one).is_some();
         let is_set_again = !needs_lost && (is_tail && one.sets_session_alone() || one.is_pure());
         if is_set_again {
@@ -104,6 +109,8 @@ impl Lost {
         if one.may_set_all() {
             self.all = Some(place.clone());
             self.known.clear();
+            let made = one.temporary_tables_of_program();
+            self.tables.extend(self.of_programs.union(&made).map(|name| (name.clone(), place.clone())));
         }
         if matches!(one.first(), "INSERT" | "REPLACE" | "LOAD")
             || one.may_set_all()
@@ -111,7 +118,16 @@ impl Lost {
         {
             self.id = Some(place.clone());
         }
+        if self.id.as_ref() == Some(&place) || one.uses_sequence() {
+            self.sequence = Some(place.clone());
+        }
         self.take_named(one, place);
+    }
+
+    /// The statement by which the value of a variable is lost.
+    fn lost_by(&self, name: &str) -> Option<&String> {
+        let by = self.variables.get(name);
+        by.or_else(|| self.all.as_ref().filter(|_| !self.known.contains(name)))
     }
 
     fn define(&mut self, name: String) {
@@ -122,7 +138,7 @@ impl Lost {
     /// What has a name of its own: prepared statements and temporary tables.
     fn take_named(&mut self, one: &Read<'_>, place: String) {
         if let Some(name) = one.named(&["PREPARE"]) {
-            if one.needed().iter().any(|name| self.variables.contains_key(name)) {
+            if one.needed().iter().any(|name| self.lost_by(name).is_some()) {
                 self.again.remove(&one.number);
                 self.prepared.insert(name, place);
             } else {
@@ -158,9 +174,7 @@ impl Lost {
             })
             .collect();
         for name in &one.needed() {
-            let by = self.variables.get(name);
-            let by = by.or_else(|| self.all.as_ref().filter(|_| !self.known.contains(name)));
-            if let Some(by) = by {
+            if let Some(by) = self.lost_by(name) {
                 return Err(needs(one, name, by));
             }
         }
@@ -171,7 +185,15 @@ impl Lost {
         self.compare_named(one)
     }
 
-    fn compare_session(&self, one: &Read<'_>, is_first: bool) -> Result<(), String> {
+    fn compare_session(&mut self, one: &Read<'_>, is_first: bool) -> Result<(), String> {
+        if one.reads_last_of_sequence()
+            && let Some(by) = &self.sequence
+        {
+            return Err(needs(one, "the last number of a sequence", by));
+        }
+        if one.uses_sequence() {
+            self.sequence = None;
+        }
         let Some(value) = one.of_session() else { return Ok(()) };
         let is_id = value.ends_with("IDENTITY") || value.ends_with("LAST_INSERT_ID");
         match &self.id {
@@ -182,10 +204,10 @@ impl Lost {
     }
 
     fn compare_named(&mut self, one: &Read<'_>) -> Result<(), String> {
-        for words in [&["EXECUTE"][..], &["DEALLOCATE", "PREPARE"], &["DROP", "PREPARE"]] {
-            if let Some((name, by)) = one.named(words).and_then(|name| self.prepared.get_key_value(&name)) {
-                return Err(needs(one, &format!("the prepared statement {name}"), by));
-            }
+        // A statement that deallocates it is done already.
+        if let Some((name, by)) = one.named(&["EXECUTE"]).and_then(|name| self.prepared.get_key_value(&name))
+        {
+            return Err(needs(one, &format!("the prepared statement {name}"), by));
         }
         if let Some(name) = one.named(&["PREPARE"]) {
             self.prepared.remove(&name);
@@ -265,6 +287,13 @@ mod tests {
                 3,
                 &[],
             ),
+            (
+                "CREATE PROCEDURE p() BEGIN CREATE TEMPORARY TABLE tt (i int); DROP TEMPORARY TABLE tt; END; CALL p(); \
+                 CREATE TABLE tt (i int); SELECT * FROM tt",
+                3,
+                &[],
+            ),
+            ("SELECT a INTO @s FROM t; DELETE FROM t; PREPARE st FROM @s; DEALLOCATE PREPARE st", 4, &[]),
             ("SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE TABLE u (i int); SELECT 1", 3, &[]),
             (
                 "SET @u = UUID(); INSERT INTO t VALUES (@u); CREATE TABLE u (i int); SET @u = 1; SELECT @u",
@@ -354,6 +383,43 @@ mod tests {
                  CREATE TABLE u (i int); SELECT @n",
                 4,
                 ["statement 5", "@N", "statement 3"],
+            ),
+            (
+                "CREATE PROCEDURE p() CREATE TEMPORARY TABLE IF NOT EXISTS tt (i int); CALL p(); \
+                 CREATE TABLE u AS SELECT * FROM tt",
+                3,
+                ["statement 3", "TT", "statement 2"],
+            ),
+            (
+                "CREATE PROCEDURE p() BEGIN DROP TEMPORARY TABLE IF EXISTS x.tt; CREATE TEMPORARY TABLE x.tt (i int); END; \
+                 CALL p(); SELECT * FROM x.tt",
+                3,
+                ["statement 3", "TT", "statement 2"],
+            ),
+            (
+                "SET @id = (SELECT NEXT VALUE FOR s); INSERT INTO p VALUES (@id); ALTER TABLE x ADD y int; SELECT @id",
+                3,
+                ["statement 4", "@ID", "statement 1"],
+            ),
+            (
+                "SET @now = CURRENT_TIMESTAMP; INSERT INTO p VALUES (@now); ALTER TABLE x ADD y int; SELECT @now",
+                3,
+                ["statement 4", "@NOW", "statement 1"],
+            ),
+            (
+                "SET @s = 'DELETE FROM a'; CALL build(); PREPARE st FROM @s; ALTER TABLE b ADD c int; EXECUTE st",
+                4,
+                ["statement 5", "ST", "statement 3"],
+            ),
+            (
+                "SET @n = 1; CALL p(); SET @m = @n + 1; ALTER TABLE b ADD c int; SELECT @m",
+                4,
+                ["statement 5", "@M", "statement 3"],
+            ),
+            (
+                "INSERT INTO p VALUES (NEXTVAL(s)); ALTER TABLE x ADD y int; INSERT INTO c VALUES (LASTVAL(s))",
+                2,
+                ["statement 3", "last number", "statement 1"],
             ),
             ("CALL p(@out); ALTER TABLE x ADD y int; SELECT @out", 2, ["statement 3", "@OUT", "statement 1"]),
             (
