@@ -3,7 +3,6 @@
 use super::NAME;
 use crate::api::GROUP;
 use crate::rbac::{AuditTrace, Rule};
-use crate::storage::plan::kubernetes;
 
 /// For the definitions with these plural names, both webhook configurations, and the ClusterRole that owns them.
 #[must_use]
@@ -14,7 +13,6 @@ pub fn rules(plurals: &[&str], cluster_role: &str) -> Vec<Rule> {
         "admissionregistration.k8s.io",
         &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
     );
-    let migrations = ("storagemigration.k8s.io", &["storageversionmigrations"]);
     vec![
         Rule::new(definitions.0, definitions.1, &["create"])
             .audited(AuditTrace::Apply)
@@ -25,14 +23,6 @@ pub fn rules(plurals: &[&str], cluster_role: &str) -> Vec<Rule> {
         Rule::new(definitions.0, &["customresourcedefinitions/status"], &["patch"])
             .named(plurals.iter().map(|plural| format!("{plural}.{GROUP}")))
             .because("Their status says in which versions objects are stored (StorageMigrated, storedVersions)."),
-        Rule::new(migrations.0, migrations.1, &["create"]).audited(AuditTrace::Rare).because(
-            "From Kubernetes 1.37 on, Kubernetes writes objects again that are stored in an older version; without this, \
-             gatehouse does.",
-        ),
-        Rule::new(migrations.0, migrations.1, &["get", "delete"])
-            .named(plurals.iter().map(|plural| kubernetes::name_for(&format!("{plural}.{GROUP}"))))
-            .audited(AuditTrace::Rare)
-            .because("It waits for their end, and takes them away."),
         Rule::new(configurations.0, configurations.1, &["create"])
             .audited(AuditTrace::Apply)
             .because("The first apply of a webhook configuration makes it."),

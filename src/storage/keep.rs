@@ -26,7 +26,6 @@ use super::migrate::{Error, Event, Migration, Options, Outcome, Silent, Watch};
 use super::numbers::Numbers;
 use super::observation::Definition;
 use super::plan::tally::Tally;
-use super::plan::writer::Writer;
 use super::plan::{self, Goal, Kept};
 use super::requests::Requests;
 use crate::runtime::call::{call, watching};
@@ -47,8 +46,6 @@ pub struct Keeper {
     pub client: Client,
     /// The names of the definitions.
     pub definitions: Vec<String>,
-    /// Who writes their objects.
-    pub writer: Writer,
     /// What is shown.
     pub numbers: Numbers,
 }
@@ -142,7 +139,7 @@ impl Keeper {
         let migration = Migration {
             requests: &self.requests,
             goal: Goal::default(),
-            options: Options { writer: self.writer, ..Options::default() },
+            options: Options::default(),
             stop: stop.clone(),
             watch: &meter,
         };
@@ -292,23 +289,12 @@ struct Meter<'a> {
     before: Mutex<Tally>,
     /// Whether an unreachable API server is reported.
     is_unreached: AtomicBool,
-    /// What is reported of Kubernetes' own migrator, which is looked at each second.
-    delegated: Mutex<String>,
 }
 
 impl<'a> Meter<'a> {
     fn new(name: &'a str, numbers: &'a Numbers) -> Self {
         let (before, is_unreached) = (Mutex::default(), AtomicBool::default());
-        Self { name, numbers, before, is_unreached, delegated: Mutex::default() }
-    }
-
-    /// Reports what was not reported last.
-    fn delegates(&self, text: &str) {
-        let mut known = self.delegated.lock().unwrap_or_else(PoisonError::into_inner);
-        if *known != text {
-            info!(definition = self.name, "{text}");
-            text.clone_into(&mut known);
-        }
+        Self { name, numbers, before, is_unreached }
     }
 }
 
@@ -335,14 +321,6 @@ impl Watch for Meter<'_> {
                     warn!(definition = self.name, why, "waits for the API server");
                 }
             }
-            Event::Delegated(text) => {
-                self.numbers.delegates(self.name, true);
-                self.delegates(text);
-            }
-            Event::TakenBack(text) => {
-                self.numbers.delegates(self.name, false);
-                self.delegates(text);
-            }
             Event::Forgets(why) => {
                 warn!(definition = self.name, why, "failed to keep the place of a migration");
             }
@@ -354,8 +332,6 @@ impl Watch for Meter<'_> {
 mod tests {
     use futures::FutureExt as _;
     use futures::stream;
-    use prometheus_client::encoding::text::encode;
-    use prometheus_client::registry::Registry;
     use serde_json::json;
 
     use super::*;
@@ -387,23 +363,6 @@ mod tests {
         assert!(!is_change([own(), vec![same]].concat()), "it is newer, and says the same");
         assert!(is_change([own(), vec![definition("10", "False", &["v1"])]].concat()));
         assert!(is_change(vec![definition("none", "False", &["v1"])]), "its age is unknown");
-    }
-
-    #[test]
-    fn whether_kubernetes_writes_is_shown() {
-        let (numbers, mut registry) = (Numbers::default(), Registry::default());
-        numbers.register(&mut registry);
-        let meter = Meter::new("widgets.a.dev", &numbers);
-        for (event, shown) in [
-            (Event::Delegated("Kubernetes: it runs"), 1),
-            (Event::TakenBack("Kubernetes has written the objects"), 0),
-        ] {
-            meter.see(event);
-            let mut page = String::new();
-            encode(&mut page, &registry).unwrap();
-            let line = format!("gatehouse_storage_delegated{{definition=\"widgets.a.dev\"}} {shown}");
-            assert!(page.lines().any(|one| one == line), "no {line} in {page}");
-        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 mod begin;
 mod event;
-mod kubernetes;
 mod page;
 mod save;
 
@@ -19,7 +18,6 @@ use super::plan::object::{Answer, LONGEST_PAUSE, PAUSE_UNREACHED, TRIES_THROTTLE
 use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
-use super::plan::writer::Writer;
 use super::plan::{self, End, Goal, Held, Kept};
 use super::requests::{Page, Requests};
 use crate::runtime::{clock, fail_point};
@@ -40,13 +38,11 @@ pub struct Options {
     pub workers: u16,
     /// Whether nothing is to be written: the API server is asked what it would say.
     pub is_dry: bool,
-    /// Who writes the objects.
-    pub writer: Writer,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: 500, workers: 16, is_dry: false, writer: Writer::default() }
+        Self { chunk: 500, workers: 16, is_dry: false }
     }
 }
 
@@ -151,14 +147,10 @@ impl Migration<'_> {
     /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
     /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
-        let Some(Beginning { definition, place, rewrites, known }) = self.begin(name, None).await? else {
+        let Some(Beginning { definition, place, rewrites }) = self.begin(name).await? else {
             return Ok(Outcome::Interrupted(Tally::default()));
         };
-        let outcome = if rewrites && !self.options.is_dry {
-            self.rewrite(&definition, place, known).await
-        } else {
-            self.passes(&definition, place, rewrites).await
-        };
+        let outcome = self.passes(&definition, place, rewrites).await;
         if rewrites && let Err(error) = &outcome {
             self.say_failed(&definition, error).await;
         }

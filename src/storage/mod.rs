@@ -10,7 +10,6 @@
 //! Guarantees: no write of another client is lost, for a patch names the state that it was made for and changes nothing;
 //! `storedVersions` is reduced only in the definition that the migration began with, whose spec has not changed, after a
 //! pass over all objects in which each could be written; a migration that ends early is taken up where it stood.
-//! Kubernetes' own migrator may make the first pass ([`plan::writer`]); none of this relies on it.
 //! Assumes: one minute after a definition was written all API servers write in the version that it says.
 //! Never: holds more objects than two pages; looks into etcd: that an object was stored in another version shows by its
 //! being written.

@@ -33,7 +33,6 @@ pub struct Numbers {
     remaining: Family<Of, Gauge>,
     failing: Family<Of, Gauge>,
     older: Family<Of, Gauge>,
-    delegated: Family<Of, Gauge>,
 }
 
 impl Numbers {
@@ -60,11 +59,6 @@ impl Numbers {
             "Versions besides the storage version that objects of a definition may be stored in",
             self.older.clone(),
         );
-        registry.register(
-            "delegated",
-            "Whether Kubernetes' own migrator writes the objects of a definition, which tells nothing until its end",
-            self.delegated.clone(),
-        );
     }
 
     /// So many older versions may have objects. What is counted of it shows from then on, so that a rate has its first
@@ -74,19 +68,12 @@ impl Numbers {
             self.objects.get_or_create(&Result { definition: definition.to_owned(), result }).inc_by(0);
         }
         let of = Of { definition: definition.to_owned() };
-        self.delegated.get_or_create(&of).inc_by(0);
         self.older.get_or_create(&of).set(i64::try_from(older).unwrap_or(i64::MAX));
-    }
-
-    /// Kubernetes writes the objects, or gatehouse does.
-    pub(super) fn delegates(&self, definition: &str, is_so: bool) {
-        let of = Of { definition: definition.to_owned() };
-        self.delegated.get_or_create(&of).set(i64::from(is_so));
     }
 
     /// Shows no more how definitions are: another replica knows that now.
     pub(super) fn forget(&self) {
-        for family in [&self.remaining, &self.failing, &self.older, &self.delegated] {
+        for family in [&self.remaining, &self.failing, &self.older] {
             family.clear();
         }
     }

@@ -32,7 +32,6 @@ const PAGE_LIMIT: Duration = Duration::from_mins(1);
 const MANAGER: &str = super::plan::managed_fields::MANAGER;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
 const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -152,25 +151,6 @@ impl Requests {
         let part = if is_status { "/status" } else { "" };
         let path = format!("{DEFINITIONS}/{name}{part}?fieldManager={MANAGER}");
         and_then(self.exchange(Method::PATCH, &path, JSON, Some(body), LIMIT).await, definition)
-    }
-
-    /// Asks Kubernetes for a migration by that object.
-    pub async fn create_migration(&self, object: &Value) -> Answer<Value> {
-        self.ask(Method::POST, MIGRATIONS, JSON, Some(object), LIMIT).await
-    }
-
-    /// The migration by Kubernetes of that name.
-    pub async fn migration(&self, name: &str) -> Answer<Value> {
-        self.ask(Method::GET, &format!("{MIGRATIONS}/{name}"), JSON, None, LIMIT).await
-    }
-
-    /// Deletes a migration by Kubernetes, and no other one of its name.
-    pub async fn delete_migration(&self, object: &Value) -> Answer<Value> {
-        let metadata = &object["metadata"];
-        let path = format!("{MIGRATIONS}/{}", metadata["name"].as_str().unwrap_or_default());
-        let options =
-            json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": metadata["uid"]}});
-        self.ask(Method::DELETE, &path, JSON, Some(&options), LIMIT).await
     }
 
     /// Whether the user that this is may do that.

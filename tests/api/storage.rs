@@ -1,7 +1,6 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
 mod alone;
-mod delegated;
 mod doubted;
 mod gateway;
 mod helm;
@@ -45,12 +44,6 @@ pub const EVERYWHERE: &[Test] = &[
     ("a_definition_of_the_gateway_api_is_migrated", gateway::a_definition_of_the_gateway_api_is_migrated),
 ];
 
-/// On the oldest version.
-pub const OLDEST: &[Test] = &[(
-    "gatehouse_writes_where_kubernetes_has_no_migrator",
-    kubernetes::gatehouse_writes_where_kubernetes_has_no_migrator,
-)];
-
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
     (
@@ -60,10 +53,6 @@ pub const ONCE: &[Test] = &[
     ("what_is_reduced_by_hand_is_verified", moving::what_is_reduced_by_hand_is_verified),
     ("a_forced_run_that_fails_is_not_forgotten", doubted::a_forced_run_that_fails_is_not_forgotten),
     ("force_takes_no_fields_away", doubted::force_takes_no_fields_away),
-    (
-        "what_kubernetes_reduces_is_named_again_whatever_comes_next",
-        doubted::what_kubernetes_reduces_is_named_again_whatever_comes_next,
-    ),
     ("a_switch_is_said_before_its_grace_ends", doubted::a_switch_is_said_before_its_grace_ends),
     ("a_run_that_is_killed_is_taken_up_at_its_place", resumed::a_run_that_is_killed_is_taken_up_at_its_place),
     (
@@ -88,11 +77,6 @@ pub const ONCE: &[Test] = &[
         "what_kubernetes_itself_has_written_is_verified",
         kubernetes::what_kubernetes_itself_has_written_is_verified,
     ),
-    (
-        "what_kubernetes_fails_at_is_left_to_gatehouse",
-        delegated::what_kubernetes_fails_at_is_left_to_gatehouse,
-    ),
-    ("who_may_not_ask_kubernetes_writes", delegated::who_may_not_ask_kubernetes_writes),
     ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
@@ -107,25 +91,6 @@ pub const ON_BARE: &[Test] = &[
     ),
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
 ];
-
-/// Where they take turns, and Kubernetes' own controllers work: its migrator ends one migration before it begins the
-/// next, so that a large one keeps those of other tests waiting.
-pub const WITH_CONTROLLERS: &[Test] = &[
-    (
-        "a_leader_has_kubernetes_move_our_objects_to_v1",
-        delegated::a_leader_has_kubernetes_move_our_objects_to_v1,
-    ),
-    (
-        "writers_and_deaths_lose_nothing_where_kubernetes_writes",
-        moving::writers_and_deaths_lose_nothing_where_kubernetes_writes,
-    ),
-];
-
-/// Where none of Kubernetes' own controllers works.
-pub const WITHOUT_CONTROLLERS: &[Test] = &[(
-    "a_migration_that_nothing_carries_out_is_taken_back",
-    delegated::a_migration_that_nothing_carries_out_is_taken_back,
-)];
 
 /// Where every other test takes turns with them: they migrate all definitions that there are, or have etcd forget what
 /// the caches of the API server have yet to read, whose lists then fail.

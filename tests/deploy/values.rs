@@ -73,7 +73,6 @@ fn wrong_values_are_refused_by_name() {
     refused(&["tracing.otlpEndpoint=collector:4318"], &["at '/tracing/otlpEndpoint'"]);
     refused(&["servedVersions={v1,v2}"], &["at '/servedVersions/1'", "'v1alpha1'"]);
     refused(&["migrateStorage=never"], &["at '/migrateStorage'", "want boolean"]);
-    refused(&["rewriteStorageBy=kubernetes"], &["at '/rewriteStorageBy'", "'gatehouse'"]);
     refused(&["image.digest=latest"], &["at '/image/digest'"]);
 }
 

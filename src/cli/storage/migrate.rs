@@ -20,7 +20,6 @@ use crate::runtime::supervisor::chain;
 use crate::storage::observation::Definition;
 use crate::storage::plan::managed_fields::Policy;
 use crate::storage::plan::tally::Tally;
-use crate::storage::plan::writer::Writer;
 use crate::storage::plan::{Goal, Held};
 use crate::storage::requests::Requests;
 use crate::storage::{Error, Migration, Options as Way, Outcome};
@@ -36,9 +35,7 @@ use crate::storage::{Error, Migration, Options as Way, Outcome};
                   Rights: list of the objects, and get where a webhook converts them; patch of their status where they have one, and else of the objects, where \
                   managed fields are taken away as well; get of \
                   customresourcedefinitions and, without --dry-run, patch of customresourcedefinitions/status; for --all also list of \
-                  customresourcedefinitions. With create, get and delete of storageversionmigrations of \
-                  storagemigration.k8s.io, Kubernetes writes the objects first; without them gatehouse does, and \
-                  --rewrite-by kubernetes is an error. With patch of customresourcedefinitions, a run that ends early is taken up by \
+                  customresourcedefinitions. With patch of customresourcedefinitions, a run that ends early is taken up by \
                   the next one where it stood (annotation gatehouse.dev/storage-migration); without it, that one begins \
                   again. Nothing of gatehouse has to be in the cluster.\n\n\
                   Exit codes: 0 all objects are stored in the storage version, 1 an object could not be written or the run \
@@ -71,11 +68,6 @@ pub struct Options {
     /// what it applies next; where none does, its fields are kept under the storage version.
     #[arg(long, value_enum, default_value_t)]
     managed_fields: ManagedFields,
-    /// Who writes the objects: Kubernetes' own migrator (StorageVersionMigration, from Kubernetes 1.37 on) where there is
-    /// one, which patches one after the other. Every object is then looked at by gatehouse, which also writes those that
-    /// Kubernetes could not write, and all where it cannot be asked or does not come to an end.
-    #[arg(long, value_enum, default_value_t)]
-    rewrite_by: RewriteBy,
     /// How many patches are under way at most. Fewer are where the API server answers slowly or has no time.
     #[arg(long, value_name = "COUNT", default_value_t = Way::default().workers,
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -85,28 +77,6 @@ pub struct Options {
     /// How long ago the definition has to have been written, so that every API server has seen it.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     grace: Duration,
-}
-
-/// Who writes objects in another version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum RewriteBy {
-    /// Kubernetes, once for a state of the definition, and gatehouse what is left.
-    #[default]
-    Auto,
-    /// gatehouse alone.
-    Gatehouse,
-    /// Kubernetes first, also with --force and where it has failed before.
-    Kubernetes,
-}
-
-impl From<RewriteBy> for Writer {
-    fn from(by: RewriteBy) -> Self {
-        match by {
-            RewriteBy::Auto => Self::Auto,
-            RewriteBy::Gatehouse => Self::Gatehouse,
-            RewriteBy::Kubernetes => Self::Kubernetes,
-        }
-    }
 }
 
 /// Which entries of managed fields are taken away.
@@ -168,11 +138,7 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     };
     let mut lacks = false;
     for definition in &definitions {
-        let asked = rights::Asked {
-            policy: options.managed_fields.into(),
-            is_dry: options.dry_run,
-            by_kubernetes: options.rewrite_by == RewriteBy::Kubernetes,
-        };
+        let asked = rights::Asked { policy: options.managed_fields.into(), is_dry: options.dry_run };
         let missing = rights::missing(requests, definition, asked).await?;
         if !missing.is_empty() {
             output::error(format!("{}: this needs the rights to {}", definition.name, missing.join(", ")));
@@ -209,12 +175,7 @@ async fn migrate_one(
         grace: options.grace,
         ..Goal::default()
     };
-    let way = Way {
-        chunk: options.chunks.chunk_size,
-        workers: options.workers,
-        is_dry: options.dry_run,
-        writer: options.rewrite_by.into(),
-    };
+    let way = Way { chunk: options.chunks.chunk_size, workers: options.workers, is_dry: options.dry_run };
     let progress = Progress::of(name);
     let migration = Migration { requests, goal, options: way, stop: stop.clone(), watch: &progress };
     let outcome = migration.run(name).await;

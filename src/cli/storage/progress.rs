@@ -31,8 +31,6 @@ struct State {
     is_forgetful: bool,
     /// Whether an unreachable API server was reported.
     is_unreached: bool,
-    /// What was reported last of Kubernetes' own migrator.
-    delegated: String,
 }
 
 impl Progress {
@@ -40,8 +38,7 @@ impl Progress {
     pub(super) fn of(name: &str) -> Self {
         let now = clock::instant();
         let (has_bar, is_forgetful, is_unreached) = (false, false, false);
-        let (begun, delegated) = ((now, 0), String::new());
-        let state = State { pass: 1, begun, shown: now, has_bar, is_forgetful, is_unreached, delegated };
+        let state = State { pass: 1, begun: (now, 0), shown: now, has_bar, is_forgetful, is_unreached };
         Self { name: name.to_owned(), is_terminal: bar::is_there(), state: Mutex::new(state) }
     }
 
@@ -120,12 +117,6 @@ impl Watch for Progress {
             Event::Ends { pass, tally } => {
                 let rate = rate(tally, state.begun, clock::instant());
                 self.line(&mut state, &format!("pass {pass}: {tally}; {rate} objects/s"));
-            }
-            Event::Delegated(text) | Event::TakenBack(text) => {
-                if state.delegated != text {
-                    text.clone_into(&mut state.delegated);
-                    self.line(&mut state, text);
-                }
             }
             Event::Forgets(why) => {
                 if !std::mem::replace(&mut state.is_forgetful, true) {

@@ -17,8 +17,6 @@ pub(super) struct Asked {
     pub(super) policy: Policy,
     /// Whether nothing is to be written.
     pub(super) is_dry: bool,
-    /// Whether Kubernetes' own migrator is asked by name: without the right, gatehouse writes unless it is.
-    pub(super) by_kubernetes: bool,
 }
 
 /// What the user may not do that a migration of this definition does, a dry run or a real one; each as
@@ -40,15 +38,6 @@ pub(super) async fn missing(
         Right { verb: "patch", group, resource: &patched, name: "" },
         Right { verb: "get", group: GROUP, resource: DEFINITIONS, name },
     ];
-    if asked.by_kubernetes && !asked.is_dry {
-        let of = |verb| Right {
-            verb,
-            group: "storagemigration.k8s.io",
-            resource: "storageversionmigrations",
-            name: "",
-        };
-        rights.extend(["create", "get", "delete"].map(of));
-    }
     if !asked.is_dry {
         rights.push(Right { verb: "patch", group: GROUP, resource: STATUS, name });
     }

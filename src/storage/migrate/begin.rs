@@ -18,18 +18,13 @@ pub(super) struct Beginning {
     pub(super) place: Checkpoint,
     /// Whether objects are written.
     pub(super) rewrites: bool,
-    /// The definition as it was when its status named all versions that objects may be stored in, if that was seen.
-    pub(super) known: Option<Definition>,
 }
 
 impl Migration<'_> {
-    /// Waits until it can begin; none where it is to end before. What a definition that is known from before named is
-    /// believed as long as its spec is the same.
-    pub(super) async fn begin(
-        &self,
-        name: &str,
-        mut known: Option<Definition>,
-    ) -> Result<Option<Beginning>, Error> {
+    /// Waits until it can begin; none where it is to end before. What the definition named at first is believed as long as
+    /// its spec is the same.
+    pub(super) async fn begin(&self, name: &str) -> Result<Option<Beginning>, Error> {
+        let mut known: Option<Definition> = None;
         let mut definition = self.definition(name).await?;
         let mut goal =
             Goal { ignores_place: plan::ignores_place(&definition, &self.goal), ..self.goal.clone() };
@@ -57,10 +52,10 @@ impl Migration<'_> {
             }
             match begin? {
                 Begin::Rewrite(place) => {
-                    return Ok(Some(Beginning { definition, place, rewrites: true, known }));
+                    return Ok(Some(Beginning { definition, place, rewrites: true }));
                 }
                 Begin::Clean(place) => {
-                    return Ok(Some(Beginning { definition, place, rewrites: false, known }));
+                    return Ok(Some(Beginning { definition, place, rewrites: false }));
                 }
                 Begin::Wait(time) => {
                     self.watch.see(Event::Waits(time));

@@ -31,10 +31,6 @@ pub enum Event<'a> {
         /// What it has done.
         tally: &'a Tally,
     },
-    /// Kubernetes writes the objects: how far it is.
-    Delegated(&'a str),
-    /// Kubernetes does not write them, or not any more, and gatehouse goes on: why.
-    TakenBack(&'a str),
     /// The place cannot be kept: a migration that ends early begins again.
     Forgets(&'a str),
     /// The API server cannot be reached, which is waited for.

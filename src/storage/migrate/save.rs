@@ -45,17 +45,7 @@ impl Migration<'_> {
     }
 
     pub(super) async fn say_begun(&self, definition: &Definition) -> Result<(), Error> {
-        self.say_migrating(definition, "").await
-    }
-
-    /// Says which object asks Kubernetes to write them.
-    pub(super) async fn say_delegated(&self, definition: &Definition, name: &str) -> Result<(), Error> {
-        self.say_migrating(definition, &format!(" by Kubernetes, as StorageVersionMigration {name} asks"))
-            .await
-    }
-
-    async fn say_migrating(&self, definition: &Definition, how: &str) -> Result<(), Error> {
-        let message = format!("objects are being written as {}{how}", definition.storage_version());
+        let message = format!("objects are being written as {}", definition.storage_version());
         let begun = Condition { is_true: false, reason: "Migrating", message };
         self.say(Patience::Unbounded, definition, |_| Some(begun.clone())).await
     }

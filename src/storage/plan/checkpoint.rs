@@ -47,12 +47,6 @@ impl Checkpoint {
         Self::at_pass(self.pass, &self.uid, self.generation, &self.to)
     }
 
-    /// Whether nothing has been dealt with yet, in no pass.
-    #[must_use]
-    pub const fn is_beginning(&self) -> bool {
-        self.pass == 1 && self.next.is_empty()
-    }
-
     /// Where to go on where the API server no longer knows this place: at the one that it gives instead, or else at the
     /// beginning of the pass.
     #[must_use]

@@ -9,7 +9,6 @@ pub mod checkpoint;
 pub mod condition;
 mod doubt;
 pub mod ending;
-pub mod kubernetes;
 pub mod managed_fields;
 pub mod object;
 pub mod pace;
@@ -17,7 +16,6 @@ pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod usage;
-pub mod writer;
 
 use std::time::Duration;
 

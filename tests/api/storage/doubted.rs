@@ -7,7 +7,7 @@ use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::kubernetes::{hurried_for, kept, write_to_etcd_as_v1alpha1};
+use super::kubernetes::{kept, write_to_etcd_as_v1alpha1};
 use super::widgets::{Ran, Widgets, command, run};
 
 /// The words of a migration of them that begins at once, and more words.
@@ -76,44 +76,6 @@ pub fn force_takes_no_fields_away(bed: &Bed) {
     let ran = migrate(&widgets, &["--force", "--lose-fields"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
-}
-
-/// Kubernetes names the storage version alone at its end, also where it failed. Of the other versions, those are named
-/// again that were named before; what another one has and v1 lacks holds nothing back.
-pub fn what_kubernetes_reduces_is_named_again_whatever_comes_next(bed: &Bed) {
-    let widgets = Widgets::stored_as_v1alpha1(bed, "renamed", true);
-    widgets.make(20);
-    widgets.apply(&[("v1alpha1", true, false), ("v1beta1", true, true)]);
-    widgets.until_stored_as("v1beta1");
-    let ran = migrate(&widgets, &[]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let versions = [("v1alpha1", true, false), ("v1beta1", true, false), ("v1", true, true)];
-    widgets.apply_with_shade("v1alpha1", &versions);
-    widgets.until_stored_as("v1");
-    assert_eq!(widgets.stored_versions(), json!(["v1beta1", "v1"]));
-    let lift = widgets.refuse("widget-007");
-    let by_default = || {
-        let migration = format!("{}.gatehouse", widgets.name);
-        hurried_for(&widgets, &migration, || migrate(&widgets, &["--rewrite-by", "auto"]))
-    };
-    for is_first in [true, false] {
-        let ran = by_default();
-        assert_eq!(widgets.stored_versions(), json!(["v1beta1", "v1"]), "{ran:?}");
-        assert_eq!(ran.code, 1, "{ran:?}");
-        assert_eq!(
-            ran.errors.contains("gatehouse writes the objects: Kubernetes failed: "),
-            is_first,
-            "{ran:?}"
-        );
-        assert!(ran.errors.contains("widget-007") && ran.errors.contains("not this one"), "{ran:?}");
-        assert_eq!(widgets.in_etcd("v1beta1"), ["widget-007"], "all others are written");
-        assert_eq!(said(&widgets)["reason"], "Kept");
-    }
-    lift();
-    let ran = by_default();
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!((widgets.in_etcd("v1beta1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
-    assert_eq!(said(&widgets)["status"], "True");
 }
 
 /// A leader or a command that waits until every API server has seen a switch says first that objects may be stored

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use gatehouse::storage::keep::Keeper;
 use gatehouse::storage::numbers::Numbers;
-use gatehouse::storage::plan::writer::Writer;
 use gatehouse::storage::requests::Requests;
 use kit::bed::Bed;
 use kit::objects::{Ask, condition};
@@ -21,21 +20,20 @@ use tokio_util::sync::CancellationToken;
 use super::moving::StopsAtTheEnd;
 use super::widgets::{PROBE, Ran, Widgets, run};
 
-pub const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
+const MIGRATIONS: &str = "/apis/storagemigration.k8s.io/v1/storageversionmigrations";
 
 /// It collects what it is to write from the garbage collector, which looks for new definitions every half a minute.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Does something with migrations of these names, and hurries them on. A migration waits until the garbage collector has
+/// Does something while Kubernetes migrates them, and hurries that on. A migration waits until the garbage collector has
 /// seen a state of the objects that is as late, which it learns by changes of one of them and else by the minute; and it
 /// looks for that later and later, but for changes of its own object.
-pub fn hurried<T>(bed: &Bed, migrations: &[String], objects: &[String], work: impl FnOnce() -> T) -> T {
+fn hurried<T>(widgets: &Widgets, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
+    let paths = [widgets.path("v1", PROBE), format!("{MIGRATIONS}/{}", widgets.name)];
     thread::scope(|scope| {
         let _ends = StopsAtTheEnd(&is_over);
         scope.spawn(|| {
-            let names = migrations.iter().map(|name| format!("{MIGRATIONS}/{name}"));
-            let paths: Vec<_> = objects.iter().cloned().chain(names).collect();
             for number in 0.. {
                 if is_over.load(Ordering::Relaxed) {
                     return;
@@ -43,19 +41,13 @@ pub fn hurried<T>(bed: &Bed, migrations: &[String], objects: &[String], work: im
                 let change = json!({"metadata": {"annotations": {"hurry": number.to_string()}}});
                 for path in &paths {
                     // It may not be there yet, or not any more.
-                    drop(bed.objects.one(Ask::patch(&**path, change.clone())));
+                    drop(widgets.bed.objects.one(Ask::patch(&**path, change.clone())));
                 }
                 thread::park_timeout(Duration::from_secs(1));
             }
         });
         work()
     })
-}
-
-/// The same for the migration of a definition by that name.
-pub fn hurried_for<T>(widgets: &Widgets, migration: &str, work: impl FnOnce() -> T) -> T {
-    let (migrations, objects) = ([migration.to_owned()], [widgets.path("v1", PROBE)]);
-    hurried(widgets.bed, &migrations, &objects, work)
 }
 
 /// It drops a version from `storedVersions` of which etcd still has an object. gatehouse does not believe that.
@@ -115,20 +107,6 @@ pub fn what_kubernetes_itself_has_written_is_verified(bed: &Bed) {
     assert!(again.output.contains("nothing is stored in another version"), "once: {again:?}");
 }
 
-/// What gatehouse asks Kubernetes for about a definition, as long as it does.
-pub fn asked_for(bed: &Bed, definition: &str) -> Option<Value> {
-    bed.objects.if_there(Ask::get(format!("{MIGRATIONS}/{definition}.gatehouse")))
-}
-
-/// Up to Kubernetes 1.36 there is no migrator by default.
-pub fn gatehouse_writes_where_kubernetes_has_no_migrator(bed: &Bed) {
-    let widgets = Widgets::stored_as_v1alpha1(bed, "unserved", false);
-    widgets.make(5);
-    widgets.store_as_v1();
-    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "auto"]);
-    has_written_five(&widgets, &ran, "the API server has no StorageVersionMigration");
-}
-
 /// The first pass of that run found so many of all the objects stored as wanted, and wrote the others. Where the API
 /// server wrote one and did not answer in time, the second try meets a conflict, and the object counts as written meanwhile.
 fn has_found(ran: &Ran, all: u32, as_wanted: u32) {
@@ -140,15 +118,6 @@ fn has_found(ran: &Ran, all: u32, as_wanted: u32) {
     assert!(ran.errors.lines().any(is_said), "{ran:?}");
 }
 
-/// That run left the five objects to Kubernetes, and wrote them itself after all, for a reason that it tells.
-pub fn has_written_five(widgets: &Widgets, ran: &Ran, why: &str) {
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let told = format!("gatehouse writes the objects: {why}");
-    assert!(ran.errors.contains(&told), "{ran:?}");
-    has_found(ran, 6, 1);
-    assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
-}
-
 /// Has Kubernetes migrate them, which comes to that end.
 fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
     widgets.bed.objects.must(Ask::post(
@@ -157,7 +126,7 @@ fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
             "metadata": {"name": widgets.name},
             "spec": {"resource": {"group": widgets.group, "resource": "widgets"}}}),
     ));
-    hurried_for(widgets, &widgets.name, || {
+    hurried(widgets, || {
         within(PATIENCE, || {
             let said = condition(&widgets.definition(), "StorageMigrating");
             if said["reason"] == how { Ok(()) } else { Err(said.to_string()) }
@@ -223,8 +192,7 @@ pub fn kept<T>(widgets: &Widgets, numbers: Numbers, work: impl FnOnce() -> T) ->
         scope.spawn(|| {
             widgets.bed.objects.with(async |client| {
                 let (requests, definitions) = (Requests::through(client.clone()), vec![widgets.name.clone()]);
-                let writer = Writer::default();
-                Keeper { requests, client, definitions, writer, numbers }.run(&stop).await;
+                Keeper { requests, client, definitions, numbers }.run(&stop).await;
             });
         });
         let _stops = stop.clone().drop_guard();

@@ -14,7 +14,6 @@ use kit::random::{Random, is_night};
 use kit::wait::PATIENCE;
 use serde_json::{Value, json};
 
-use super::kubernetes::{asked_for, hurried_for};
 use super::way::{Way, by_another_way};
 use super::widgets::{Widgets, command, run};
 
@@ -88,7 +87,7 @@ pub fn started(widgets: &Widgets, kubeconfig: &Path) -> Program {
 
 /// gatehouse writes, and is killed when a third of the objects is written, when two thirds are, and while it verifies.
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
-    nothing_is_lost(bed, "moving", "gatehouse", |widgets, left| {
+    nothing_is_lost(bed, "moving", |widgets, left| {
         let all = left();
         let die = |is_time: &dyn Fn() -> Result<(), String>| {
             let (kubeconfig, way) = by_another_way(bed, bed.cluster.kubeconfig(), "kubeconfig-of-the-dying");
@@ -112,45 +111,8 @@ pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     });
 }
 
-/// Kubernetes writes, and gatehouse is killed as soon as it has asked, when Kubernetes has ended, and in each step of its
-/// own pass.
-pub fn writers_and_deaths_lose_nothing_where_kubernetes_writes(bed: &Bed) {
-    const POINTS: [&str; 5] = [
-        "storage: Kubernetes is asked",
-        "storage: Kubernetes has ended",
-        "storage: an object is written",
-        "storage: a pass has ended",
-        "storage: storedVersions is to be written",
-    ];
-    nothing_is_lost(bed, "delegated", "auto", |widgets, left| {
-        let points = bed.cluster.folder().join("deaths-where-kubernetes-writes");
-        let deaths = || std::fs::read_to_string(&points).unwrap_or_default();
-        let words = ["migrate", &widgets.name, "--to", "v1", "--grace", "0s", "--rewrite-by", "auto"];
-        let asked = || asked_for(bed, &widgets.name).map(|object| object["metadata"]["uid"].clone());
-        let mut uids = Vec::new();
-        for (death, point) in POINTS.iter().enumerate() {
-            let mut command = command(bed.cluster.kubeconfig(), &words);
-            command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:storage", points.display()));
-            let migration = format!("{}.gatehouse", widgets.name);
-            let ran = hurried_for(widgets, &migration, || command.output().expect("it runs"));
-            assert_eq!(ran.status.code(), None, "it is killed: {}", String::from_utf8_lossy(&ran.stderr));
-            assert_eq!(deaths().lines().collect::<Vec<_>>(), POINTS[..=death], "{point}");
-            uids.extend(asked());
-            println!("killed at `{point}` with {} that no other client writes to go", left());
-            if death >= 2 {
-                // Kubernetes has named v1 alone before.
-                assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "not verified yet");
-            }
-        }
-        uids.dedup();
-        assert_eq!(uids.len(), 1, "it is asked once: {uids:?}");
-        assert_eq!((asked(), left()), (None, 0));
-    });
-}
-
-/// Clients write and delete beside migrations that die, and beside one that comes to its end. Who writes objects again is
-/// named.
-fn nothing_is_lost(bed: &Bed, test: &str, by: &str, die: impl Fn(&Widgets, &dyn Fn() -> usize)) {
+/// Clients write and delete beside migrations that die, and beside one that comes to its end.
+fn nothing_is_lost(bed: &Bed, test: &str, die: impl Fn(&Widgets, &dyn Fn() -> usize)) {
     let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };
     let widgets = Widgets::stored_as_v1alpha1(bed, test, true);
     widgets.make(count);
@@ -169,7 +131,7 @@ fn nothing_is_lost(bed: &Bed, test: &str, by: &str, die: impl Fn(&Widgets, &dyn 
             scope.spawn(move || others.write(writer, writers));
         }
         die(&widgets, &left);
-        let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s", "--rewrite-by", by]);
+        let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         println!("{}", ran.errors);
         drop(stop);

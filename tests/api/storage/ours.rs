@@ -102,16 +102,8 @@ pub fn our_objects_move_to_v1(bed: &Bed) {
     assert!(again.output.contains("no definition has objects"), "{again:?}");
 }
 
-/// A gate that works all namespaces, by a clock that says that the definitions are old enough. It writes by itself:
-/// nothing carries out here what Kubernetes is asked for.
+/// A gate that works all namespaces, by a clock that says that the definitions are old enough.
 pub fn leading(bed: &Bed) -> Command {
-    let mut command = leading_by_default(bed);
-    command.args(["--rewrite-storage-by", "gatehouse"]);
-    command
-}
-
-/// The same without that.
-pub fn leading_by_default(bed: &Bed) -> Command {
     let clock = bed.cluster.folder().join("clock-of-the-migration");
     std::fs::write(&clock, "PT10M").expect("a file");
     let words = ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];

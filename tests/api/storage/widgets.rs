@@ -25,14 +25,10 @@ pub struct Ran {
     pub errors: String,
 }
 
-/// `gatehouse storage` with these words, as it is started. gatehouse writes the objects itself where they do not say who
-/// does: on every version alike, and also where nothing carries out what Kubernetes is asked for.
+/// `gatehouse storage` with these words, as it is started.
 pub fn command(kubeconfig: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(kit::gatehouse!());
     command.arg("storage").args(words).env("KUBECONFIG", kubeconfig);
-    if words.first() == Some(&"migrate") && !words.contains(&"--rewrite-by") {
-        command.args(["--rewrite-by", "gatehouse"]);
-    }
     command
 }
 

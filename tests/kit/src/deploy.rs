@@ -97,7 +97,6 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "tls.minVersion=1.3",
             "servedVersions={v1}",
             "migrateStorage=false",
-            "rewriteStorageBy=gatehouse",
             "policies.onlyV1=true",
             "extraArgs={--worker-threads=2}",
             "extraEnv[0].name=HTTPS_PROXY",

@@ -16,15 +16,6 @@
   resources: [customresourcedefinitions/status]
   resourceNames: [databasemigrations.gatehouse.dev, etcdclusters.gatehouse.dev, tdsets.gatehouse.dev]
   verbs: [patch]
-# - From Kubernetes 1.37 on, Kubernetes writes objects again that are stored in an older version; without this, gatehouse does.
-- apiGroups: [storagemigration.k8s.io]
-  resources: [storageversionmigrations]
-  verbs: [create]
-# - It waits for their end, and takes them away.
-- apiGroups: [storagemigration.k8s.io]
-  resources: [storageversionmigrations]
-  resourceNames: [databasemigrations.gatehouse.dev.gatehouse, etcdclusters.gatehouse.dev.gatehouse, tdsets.gatehouse.dev.gatehouse]
-  verbs: [get, delete]
 # - The first apply of a webhook configuration makes it.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]

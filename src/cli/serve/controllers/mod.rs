@@ -151,8 +151,7 @@ impl Controllers {
         let keeps = is_ours && self.options.migrate_storage && with.scope.namespaces().is_empty();
         let storage = async {
             if keeps {
-                let writer = self.options.rewrite_storage_by.into();
-                storage::keep(client, requests, writer, self.metrics.storage.clone(), &stop).await;
+                storage::keep(client, requests, self.metrics.storage.clone(), &stop).await;
             }
         };
         let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));

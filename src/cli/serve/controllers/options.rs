@@ -3,14 +3,13 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 use kube::Config;
 
 use crate::api::name::dns_1123_subdomain;
 use crate::cli::duration;
 use crate::controllers::scope::Scope;
 use crate::runtime::leader::{Connect, Lease};
-use crate::storage::plan::writer::Writer;
 
 /// The options of the controllers.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -50,10 +49,6 @@ pub struct Options {
         env = "GATEHOUSE_MIGRATE_STORAGE"
     )]
     pub migrate_storage: bool,
-    /// Who writes these objects: Kubernetes' own migrator (StorageVersionMigration, from Kubernetes 1.37 on) first, where
-    /// the API server has it, or gatehouse alone. gatehouse looks at every object after it.
-    #[arg(long, value_name = "WHO", value_enum, default_value_t, env = "GATEHOUSE_REWRITE_STORAGE_BY")]
-    pub rewrite_storage_by: RewriteBy,
     /// The image with this program, which the pods of etcd members take their guard from: the one that gatehouse
     /// itself runs from.
     #[arg(
@@ -63,25 +58,6 @@ pub struct Options {
         env = "GATEHOUSE_IMAGE"
     )]
     pub image: String,
-}
-
-/// Who writes objects that are stored in older versions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum RewriteBy {
-    /// Kubernetes, and gatehouse what it leaves.
-    #[default]
-    Auto,
-    /// gatehouse.
-    Gatehouse,
-}
-
-impl From<RewriteBy> for Writer {
-    fn from(by: RewriteBy) -> Self {
-        match by {
-            RewriteBy::Auto => Self::Auto,
-            RewriteBy::Gatehouse => Self::Gatehouse,
-        }
-    }
 }
 
 /// Shorter ones are lost to every hiccup of the API server, longer ones leave the work undone for too long.
