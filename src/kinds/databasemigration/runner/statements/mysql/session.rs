@@ -43,6 +43,8 @@ struct Lost {
     tables: BTreeMap<String, String>,
     /// Temporary tables that a program makes as soon as it is called.
     of_programs: BTreeSet<String>,
+    /// The words of all programs of the script.
+    in_programs: BTreeSet<String>,
     /// The statement that may have set any variable.
     all: Option<String>,
     /// The statement that may have generated an id. Another one need not generate any, so that it changes nothing here.
@@ -59,6 +61,9 @@ struct Lost {
 impl Lost {
     fn of(before: &[Read<'_>], rest: &[Read<'_>]) -> Self {
         let mut lost = Self { is_first: true, ..Self::default() };
+        let programs = before.iter().chain(rest).filter(|one| one.is_program());
+        let words = programs.flat_map(|one| one.tokens.iter().map(|token| plain(token.text(one.text))));
+        lost.in_programs.extend(words);
         let tail = before.iter().rev().take_while(|one| one.sets_session_alone()).count();
         for (at, one) in before.iter().enumerate() {
             lost.take(one, at >= before.len() - tail);
@@ -177,6 +182,11 @@ impl Lost {
             if let Some(by) = self.lost_by(name) {
                 return Err(needs(one, name, by));
             }
+        }
+        if one.may_set_all()
+            && let Some((name, by)) = self.tables.iter().find(|(name, _)| self.in_programs.contains(*name))
+        {
+            return Err(needs(one, &format!("the temporary table {name}"), by));
         }
         self.compare_session(one, is_first)?;
         for name in set.into_iter().chain(one.filled()) {
@@ -420,6 +430,11 @@ mod tests {
                 "INSERT INTO p VALUES (NEXTVAL(s)); ALTER TABLE x ADD y int; INSERT INTO c VALUES (LASTVAL(s))",
                 2,
                 ["statement 3", "last number", "statement 1"],
+            ),
+            (
+                "CREATE TEMPORARY TABLE tt (i int); CREATE PROCEDURE p() INSERT INTO u SELECT * FROM tt; CALL p()",
+                3,
+                ["statement 3", "TT", "statement 1"],
             ),
             ("CALL p(@out); ALTER TABLE x ADD y int; SELECT @out", 2, ["statement 3", "@OUT", "statement 1"]),
             (
