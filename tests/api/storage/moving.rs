@@ -111,7 +111,7 @@ pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     });
 }
 
-/// Clients write and delete beside migrations that die, and beside one that comes to its end.
+/// Clients write and delete objects while migrations are killed, and while the last migration runs to its end.
 fn nothing_is_lost(bed: &Bed, test: &str, die: impl Fn(&Widgets, &dyn Fn() -> usize)) {
     let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };
     let widgets = Widgets::stored_as_v1alpha1(bed, test, true);

@@ -1,8 +1,8 @@
 //! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
-//! Guarantees: an entry that is written reads back the same. A member whose template has not changed keeps the options that
-//! it got, whatever the spec says now, and a new member beside it gets the same options. gatehouse owns each entry that it
-//! writes, also over an equal entry of another client.
+//! Guarantees: an entry that is written reads back the same. A member keeps its options until its template changes, even if
+//! the spec has other options by then; a new member with the same template gets the same options. gatehouse owns each entry
+//! that it writes, even if another client wrote an equal entry before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
