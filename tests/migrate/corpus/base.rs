@@ -282,7 +282,8 @@ impl<'a> Base<'a> {
     fn dump_of_sqlite(&self) -> String {
         let mut command = Command::new("sqlite3");
         command.args(["-bail", &self.name]);
-        let drops = "DROP TABLE IF EXISTS gatehouse_migrations; DROP TABLE IF EXISTS gatehouse_migrations_lock; \
+        // Nothing is committed: a run may go on with this database and its history.
+        let drops = "BEGIN; DROP TABLE IF EXISTS gatehouse_migrations; DROP TABLE IF EXISTS gatehouse_migrations_lock; \
                      DROP TABLE IF EXISTS sqlite_stat4";
         let values = "PRAGMA user_version; PRAGMA application_id; PRAGMA encoding; PRAGMA auto_vacuum; \
                       PRAGMA page_size; PRAGMA journal_mode; PRAGMA integrity_check; PRAGMA foreign_key_check";
