@@ -63,7 +63,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::runtime::call::watching;
-use crate::runtime::clock::{self, Alarms};
+use crate::runtime::clock;
 use crate::runtime::leader::Stop;
 use failures::Failures;
 use metrics::Reconciliations;
@@ -101,8 +101,6 @@ struct Context<Kind: Reconciler> {
     reconciliations: Reconciliations,
     /// Which objects cannot be reconciled.
     problems: Arc<ObjectMetrics<Problems>>,
-    /// When the next reconciliations are due, for a wall clock that jumps.
-    alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
     /// The objects as they were watched last.
     store: Store<Watched<Kind::Object>>,
     /// Whether reconciliations can run.
@@ -119,7 +117,6 @@ impl<Kind: Reconciler> Context<Kind> {
         let uid = |object: &Watched<Kind::Object>| object.meta().uid.clone();
         match event {
             Event::Delete(object) => {
-                self.alarms.set(&ObjectRef::from_obj(object), self.alarms.shown(), None);
                 self.forget(uid(object).as_deref().unwrap_or_default());
             }
             Event::Init => listed().clear(),
@@ -133,8 +130,6 @@ impl<Kind: Reconciler> Context<Kind> {
                 self.kind.forget_all_but(&listed);
                 self.problems.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
-                let is_listed = |uid: &String| listed.contains(uid);
-                self.alarms.retain(|object| object.extra.uid.as_ref().is_some_and(is_listed));
             }
             Event::Apply(object) => self.admit(object),
         }
@@ -151,13 +146,8 @@ impl<Kind: Reconciler> Context<Kind> {
     /// A reconciliation has ended: what it has put down of an object that went meanwhile is forgotten as well.
     fn forget_if_gone(&self, object: &Watched<Kind::Object>) {
         let uid = object.meta().uid.as_deref().unwrap_or_default();
-        if self.states.knows(uid) {
-            return;
-        }
-        self.forget(uid);
-        let object = ObjectRef::from_obj(object);
-        if self.store.get(&object).is_none() {
-            self.alarms.set(&object, self.alarms.shown(), None);
+        if !self.states.knows(uid) {
+            self.forget(uid);
         }
     }
 
@@ -192,7 +182,6 @@ impl<Kind: Reconciler> Context<Kind> {
         let _never = ready.wait_for(|ready| *ready).await.map(|_| ());
         let begun = clock::instant();
         let uid = object.meta().uid.clone().unwrap_or_default();
-        let shown = self.alarms.shown();
         let mut state = self.states.take(&uid).unwrap_or_default();
         let object = self.latest(&object).unwrap_or(object);
         state.is_lasting = self.failures.of(&uid).is_lasting();
@@ -221,7 +210,6 @@ impl<Kind: Reconciler> Context<Kind> {
                 outcome.again()
             }
         };
-        self.alarms.set(&ObjectRef::from_obj(&*object), shown, again);
         self.forget_if_gone(&object);
         Ok(again.map_or_else(Action::await_change, Action::requeue))
     }
@@ -304,7 +292,6 @@ async fn run_in<Kind: Reconciler>(
         states: StateStore::default(),
         failures: StateStore::default(),
         reconciliations,
-        alarms: Alarms::default(),
         store: store.clone(),
         ready: watch::Sender::new(false),
         listed: Mutex::default(),
@@ -334,7 +321,7 @@ async fn run_in<Kind: Reconciler>(
     let reconciles = Controller::for_stream(objects, store.clone())
         .with_config(Config::default().concurrency(CONCURRENCY))
         .reconcile_on(triggers)
-        .reconcile_on(context.alarms.rung())
+        .reconcile_all_on(clock::jumps())
         .graceful_shutdown_on(stop.stopped())
         .run(
             move |object, context: Arc<Context<Kind>>| tasks.run(context.reconcile(object)),

@@ -2,8 +2,7 @@
 //!
 //! Everything that depends on time takes it as an argument; what hands it in takes it from here.
 //!
-//! The wall clock may jump: it is set, or the machine has slept. What waits for a time of it is rung for then, by
-//! [`Alarms`].
+//! The wall clock may jump: it is set, or the machine has slept. What waits for a time of it looks again then ([`jumps`]).
 //!
 //! # A clock for tests
 //!
@@ -11,7 +10,7 @@
 //! duration, such as `PT2H` or `-30m`, in the file that `GATEHOUSE_CLOCK` names. No file and an empty one mean none. A
 //! test that replaces the file jumps, and need not wait for a boundary. What such a jump does:
 //!
-//! - passes: an object whose next look was to be by then has it at once ([`Alarms`]); others keep their timers;
+//! - reconciliations: each object is looked at once ([`jumps`]);
 //! - the lease: nothing. Terms are computed by [`instant`]; only the times in a Lease are shifted;
 //! - certificates: the next look at them, within a minute, sees the new time, and renews what is due by then and
 //!   nothing else. A server rejects what is valid by the offset alone if its own clock has another one;
@@ -22,11 +21,11 @@
 //!
 //! Never: anything of it in a release build without that feature.
 
-mod alarms;
+mod jumps;
 #[cfg(any(debug_assertions, feature = "fail-points"))]
 mod offset;
 
-pub use alarms::{Alarms, Shown};
+pub use jumps::jumps;
 
 use std::time::Duration;
 
