@@ -1,9 +1,9 @@
 //! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
 
-mod beside;
-mod careless;
+mod data;
 mod fault;
-mod overlooked;
+mod observed;
+mod surroundings;
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Hand {
         let deletes_volumes = desired.deletes_volumes || self.has(Fault::TakesVolumesAlong);
         let desired = Desired { is_paused, deletes_volumes, ..desired.clone() };
         match self.0 {
-            Some(fault) => beside::desired(fault, &desired),
+            Some(fault) => surroundings::desired(fault, &desired),
             None => desired,
         }
     }
@@ -95,10 +95,10 @@ impl Hand {
                     list.members.retain(|member| member.is_started);
                 }
             }
-            Some(Fault::BelievesTheAlarm) => careless::believes_the_alarm(seen),
-            Some(Fault::BelievesTheMember) => careless::believes_the_member(seen),
-            Some(Fault::LowersUnasked) => careless::lowers_unasked(desired, seen),
-            Some(fault) => overlooked::look(fault, seen),
+            Some(Fault::BelievesTheAlarm) => data::believes_the_alarm(seen),
+            Some(Fault::BelievesTheMember) => data::believes_the_member(seen),
+            Some(Fault::LowersUnasked) => data::lowers_unasked(desired, seen),
+            Some(fault) => observed::look(fault, seen),
             None => {}
         }
     }
@@ -128,7 +128,7 @@ impl Hand {
             Fault::DefragmentsAllAtOnce
             | Fault::DefragmentsBesideTheMissing
             | Fault::DefragmentsTheLeaderFirst
-            | Fault::DisarmsAtOnce => careless::plan(fault, seen, plan),
+            | Fault::DisarmsAtOnce => data::plan(fault, seen, plan),
             Fault::LeavesLeftovers => plan.actions.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
             Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
                 plan.actions.retain(|one| !matches!(one, Effect::MemberRemove { .. }));
@@ -150,7 +150,7 @@ impl Hand {
                 plan.summary = plan::plan(&world.desired, seen).summary;
             }
             Fault::CallsUnknownAvailable => calls_available(plan),
-            Fault::WaitsForClaimsToStay => overlooked::writes_only_for_claims_that_stay(seen, plan),
+            Fault::WaitsForClaimsToStay => observed::writes_only_for_claims_that_stay(seen, plan),
             Fault::DeletesVolumesFirst
             | Fault::RemovesTheLeader
             | Fault::RollsTheLeaderFirst
@@ -162,7 +162,7 @@ impl Hand {
                     }
                 }
             }
-            _ => beside::plan(fault, plan),
+            _ => surroundings::plan(fault, plan),
         }
     }
 
@@ -173,7 +173,7 @@ impl Hand {
             Fault::RejoinsEmpty => rejoins(seen),
             Fault::RunsWhoIsSetAside => runs_again(seen),
             Fault::ForcesAgain => forces_again(seen),
-            Fault::RestartsTheSilent => overlooked::restarts_the_silent(seen),
+            Fault::RestartsTheSilent => observed::restarts_the_silent(seen),
             _ => None,
         }
     }

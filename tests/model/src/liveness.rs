@@ -20,7 +20,7 @@ impl World {
         if self.desired.is_paused {
             return says(&plan, condition::PAUSED, State::True);
         }
-        if let Some(rests) = self.rests_beside(&plan) {
+        if let Some(rests) = self.rests_in_surroundings(&plan) {
             return rests;
         }
         if self.recovers() && !self.held_claims().is_empty() {
@@ -90,9 +90,9 @@ impl World {
     }
 
     /// Whether it rests well for a reason that only some slices look at; nothing where there is none.
-    fn rests_beside(&self, plan: &Plan) -> Option<bool> {
+    fn rests_in_surroundings(&self, plan: &Plan) -> Option<bool> {
         let is_said = says(plan, condition::DEGRADED, State::True);
-        if self.beside.taken.is_some() || self.taken_volume().is_some() {
+        if self.surroundings.taken.is_some() || self.taken_volume().is_some() {
             return Some(is_said && !plan.summary.is_reached);
         }
         if !self.desired.is_valid {
@@ -109,7 +109,7 @@ impl World {
         if self.desired.replicas == 0 || !self.has_quorum() {
             return None;
         }
-        if self.beside.policy.is_some() && !self.is_reached(plan) {
+        if self.surroundings.policy.is_some() && !self.is_reached(plan) {
             return Some(is_said && self.is_reached_but_for_policy());
         }
         if self.has_alarm(AlarmKind::NoSpace) {
@@ -117,7 +117,7 @@ impl World {
             return Some(is_said && self.etcd.compacted == 5000 && self.all_run() && self.start_as_sized());
         }
         (!self.is_guarded()).then(|| {
-            let is_unreadable = self.beside.access.secret == Secret::Unreadable;
+            let is_unreadable = self.surroundings.access.secret == Secret::Unreadable;
             is_unreadable
                 && says(plan, condition::CERTIFICATES_READY, State::False)
                 && !plan.summary.is_reached
@@ -137,15 +137,15 @@ impl World {
         let replicas = usize::try_from(self.desired.replicas).unwrap_or(usize::MAX);
         let is_current = |place: &Place| place.pod.template == self.desired.template;
         let has_grown = |(ordinal, disk): (&Ordinal, &Disk)| {
-            let is_refused = self.beside.policy == Some(Policy::Volume(*ordinal));
+            let is_refused = self.surroundings.policy == Some(Policy::Volume(*ordinal));
             is_refused || disk.volume.size >= self.desired.volume_size
         };
-        let is_refused = matches!(self.beside.policy, Some(Policy::Template(_)));
-        let are_right = match self.beside.policy {
+        let is_refused = matches!(self.surroundings.policy, Some(Policy::Template(_)));
+        let are_right = match self.surroundings.policy {
             Some(Policy::Template(_)) => true,
             _ => self.objects.pods.values().all(is_current),
         };
-        let volumes = matches!(self.beside.policy, Some(Policy::Writes(_)))
+        let volumes = matches!(self.surroundings.policy, Some(Policy::Writes(_)))
             || self.objects.volumes.iter().all(has_grown);
         self.etcd.members.len() == replicas
             && self.live_voters() == replicas

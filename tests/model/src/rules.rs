@@ -1,6 +1,6 @@
 //! What must never be, and how it is found.
 
-mod beside;
+mod surroundings;
 
 use std::collections::BTreeSet;
 
@@ -177,7 +177,7 @@ impl World {
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
-        self.judge_plan_beside(seen, plan);
+        self.judge_plan_in_surroundings(seen, plan);
     }
 
     fn stops_unasked(&self, effect: &Effect) -> bool {
@@ -330,7 +330,7 @@ impl World {
         if before.objects.record.cluster_id.is_some() && held.any(|ordinal| ends_pod(effect, ordinal)) {
             self.breaks(Rule::MembersVolume);
         }
-        self.judge_effect_beside(before, effect);
+        self.judge_effect_in_surroundings(before, effect);
         if self.counts_lag && before.leads() && before.leaves_laggards(effect) {
             self.breaks(Rule::LaggingQuorum);
         }

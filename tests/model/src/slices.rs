@@ -1,13 +1,13 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
-mod beside;
 mod data;
 pub mod large;
 mod members;
+mod surroundings;
 
-pub use beside::*;
 pub use data::*;
 pub use members::*;
+pub use surroundings::*;
 
 use gatehouse::kinds::etcdcluster::observation::{
     MemberId, OperationKind, Ordinal, RecoveryPhase, RecoveryRequest, Version,

@@ -9,13 +9,13 @@
 mod actions;
 mod acts;
 pub mod apply;
-pub mod beside;
 pub mod care;
 mod certificates;
 mod etcd;
 mod faults;
 mod kubernetes;
 mod look;
+pub mod surroundings;
 mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,10 +31,10 @@ use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
-pub use beside::{Beside, Policy, Secret};
 pub use care::Data;
 use certificates::{Keyring, Trusted};
 pub use faults::Faults;
+pub use surroundings::{Policy, Secret, Surroundings};
 use version::{identity, seen, seen_pod};
 
 /// All there is.
@@ -74,7 +74,7 @@ pub struct World {
     /// What that found last, of the members of now.
     pub audit: Option<Audit>,
     /// What only some slices look at.
-    pub beside: Beside,
+    pub surroundings: Surroundings,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
 }
@@ -316,7 +316,7 @@ impl World {
             counts_data: false,
             compares_at_start: false,
             audit: None,
-            beside: Beside::default(),
+            surroundings: Surroundings::default(),
             broken: None,
         }
     }
@@ -371,7 +371,7 @@ impl World {
         self.fresh != Fresh::default()
             || self.objects.keyring.as_ref().is_some_and(Keyring::has_deadlines)
             || self.objects.pods.values().any(Place::is_slow)
-            || self.beside.has_deadlines()
+            || self.surroundings.has_deadlines()
             || self.objects.volumes.values().any(Disk::is_worn)
     }
 
@@ -385,7 +385,7 @@ impl World {
         if let Some(keyring) = &mut self.objects.keyring {
             keyring.tick();
         }
-        self.beside.tick();
+        self.surroundings.tick();
         for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
             data.was_defragmented = false;
         }

@@ -4,8 +4,8 @@
 //! a limit, the wish of the process to end, or the server's own limits.
 //! Assumes: statements written here use `?` for their values and have no other question mark.
 
-mod beside;
 mod reset;
+mod second_session;
 pub(super) mod user_lock;
 
 use std::fmt::{self, Write as _};
@@ -26,7 +26,7 @@ use super::mysql;
 use super::progress::{Progress, Step};
 use super::statements::mysql::modes::Modes;
 use crate::runtime::clock;
-use beside::Beside;
+use second_session::SecondSession;
 
 pub(super) use reset::RESET;
 
@@ -336,13 +336,13 @@ impl Connection {
         self.is_used = true;
         let Self { wire, secrets, access, session, is_halted, .. } = self;
         is_halted.store(false, Ordering::Relaxed);
-        let beside = Beside { access, session, is_halted };
+        let second = SecondSession { access, session, is_halted };
         // No other statement has phases.
         let has_phases =
             access.database.engine == Engine::PostgreSQL && text.to_ascii_uppercase().contains("INDEX");
         let begun = clock::instant();
         let mut running = pin!(streamed(wire, secrets, text));
-        let mut waited = pin!(beside.waited_too_long(watch.lock_limit));
+        let mut waited = pin!(second.waited_too_long(watch.lock_limit));
         let mut ended: Option<Failure> = None;
         let mut give_up = None;
         let mut words = tokio::time::interval_at(begun + REPORT_INTERVAL, REPORT_INTERVAL);
@@ -366,7 +366,7 @@ impl Connection {
                     return Ran::failed(Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) });
                 }
                 _ = words.tick() => {
-                    let asked = async { if has_phases { beside.phase().await } else { None } };
+                    let asked = async { if has_phases { second.phase().await } else { None } };
                     let phase = tokio::time::timeout(UNTIL_TOLD, asked).await.ok().flatten();
                     watch.progress.tell(Step::Running { id: watch.id, elapsed: begun.elapsed(), phase: phase.as_ref() });
                     continue;
@@ -383,7 +383,7 @@ impl Connection {
                         }
                         return ran;
                     }
-                    () = beside.cancel() => {}
+                    () = second.cancel() => {}
                 }
             }
         }

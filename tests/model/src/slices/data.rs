@@ -12,8 +12,8 @@ const GROWN: Reach = ("all volumes that can have grown", |start, world| {
 });
 const TIGHT: Reach = ("little is dropped, and then more", |_, world| world.etcd.compacted == 4900);
 const NOTHING_LEFT: Reach = ("nothing is left to drop", |_, world| world.etcd.compacted == 5000);
-const BACKED_UP: Reach = ("a backup is there", |_, world| world.beside.backup == Some(Backup::Recent));
-const FAILED: Reach = ("a backup failed", |_, world| world.beside.backup == Some(Backup::Failed));
+const BACKED_UP: Reach = ("a backup is there", |_, world| world.surroundings.backup == Some(Backup::Recent));
+const FAILED: Reach = ("a backup failed", |_, world| world.surroundings.backup == Some(Backup::Failed));
 const TIGHTENED: Reach = ("all spare room was given back", |start, world| {
     world.faults.loosenings == 0
         && start.faults.loosenings > 0
@@ -21,7 +21,8 @@ const TIGHTENED: Reach = ("all spare room was given back", |start, world| {
 });
 const COMPARED: Reach = ("all run another template, and were compared", |start, world| {
     let before = start.desired.template;
-    !world.beside.comparison_is_old && world.objects.pods.values().all(|place| place.pod.template != before)
+    !world.surroundings.comparison_is_old
+        && world.objects.pods.values().all(|place| place.pod.template != before)
 });
 const DIFFERENT: Reach =
     ("members were found to differ", |_, world| world.audit.is_some() && world.corrupt_voters() > 0);
@@ -95,7 +96,7 @@ pub fn memory_without_quorum() -> Slice {
 /// Databases come to be full, and it takes more than the first step to make room.
 pub fn tight_space() -> Slice {
     let mut slice = space();
-    slice.start.beside.room_at = 4900;
+    slice.start.surroundings.room_at = 4900;
     slice.reaches = &[ROOM_MADE, TIGHT, CRASHED];
     slice
 }
@@ -103,7 +104,7 @@ pub fn tight_space() -> Slice {
 /// Databases come to be full of what is in use, and nothing makes room.
 pub fn no_space_left() -> Slice {
     let mut slice = space();
-    slice.start.beside.room_at = u64::MAX;
+    slice.start.surroundings.room_at = u64::MAX;
     slice.start.edits = vec![Edit::Revision];
     slice.start.faults = Faults { fills: 1, crashes: 1, ..Faults::default() };
     slice.reaches = &[NOTHING_LEFT, ALL_ROLLED, CRASHED];
@@ -189,7 +190,7 @@ pub fn comparison() -> Slice {
     start.edits = vec![Edit::Revision];
     start.is_prompt = true;
     start.counts_data = true;
-    start.beside.comparison_is_old = true;
+    start.surroundings.comparison_is_old = true;
     start.faults = Faults { corruptions: 1, kills: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[COMPARED, DIFFERENT, CRASHED], &["delete-pod", "move-leader"])
 }

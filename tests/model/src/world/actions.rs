@@ -63,7 +63,7 @@ impl kit::explore::World for World {
         if faults.fills > 0 {
             actions.push(Action::Fill);
         }
-        actions.extend(self.beside());
+        actions.extend(self.surroundings());
         if self.leads() {
             actions.extend(self.voters().map(|voter| Action::Elect(voter.id)));
         }
@@ -137,7 +137,7 @@ impl kit::explore::World for World {
 
 impl World {
     /// What only some slices look at.
-    fn beside(&self) -> Vec<Action> {
+    fn surroundings(&self) -> Vec<Action> {
         let faults = self.faults;
         let mut actions = Vec::new();
         if faults.loosenings > 0 {
@@ -150,7 +150,7 @@ impl World {
             let objects = [Object::StatefulSet, Object::Services, Object::Budget, Object::Config];
             actions.extend(objects.map(Action::Take));
         }
-        if self.beside.taken.is_some() {
+        if self.surroundings.taken.is_some() {
             actions.push(Action::Free);
         }
         if faults.failed_backups > 0 {

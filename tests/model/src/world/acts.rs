@@ -24,9 +24,9 @@ impl World {
             Action::Answer(ordinal) => self.is_silent(*ordinal),
             Action::CutOff(ordinal) => is_up(ordinal) && !self.is_cut_off(*ordinal),
             Action::Mend(ordinal) => self.is_cut_off(*ordinal),
-            Action::Take(object) => self.beside.taken.is_none() && !self.has(*object),
-            Action::Free => self.beside.taken.is_some(),
-            Action::BackUp(_) => self.beside.backup == Some(Backup::Running),
+            Action::Take(object) => self.surroundings.taken.is_none() && !self.has(*object),
+            Action::Free => self.surroundings.taken.is_some(),
+            Action::BackUp(_) => self.surroundings.backup == Some(Backup::Running),
             Action::Tick => self.has_deadlines(),
             Action::LoseConfig => self.objects.config.is_some(),
             Action::LoseObject(object) => self.has(*object),
@@ -70,7 +70,7 @@ impl World {
             }
             Action::Crash(operator) => {
                 self.operators[*operator].rest.clear();
-                self.beside.forget_refusals();
+                self.surroundings.forget_refusals();
                 Some(())
             }
             Action::Node(ordinal, kubelet) => self.kubelet(*ordinal, *kubelet),
@@ -85,7 +85,7 @@ impl World {
             Action::LoseLabel(ordinal) => self.lose_label(*ordinal),
             Action::Silence(ordinal) | Action::Answer(ordinal) => self.turn_silent(*ordinal),
             Action::CutOff(_) | Action::Mend(_) | Action::Take(_) | Action::Free | Action::BackUp(_) => {
-                self.act_beside(action)
+                self.act_in_surroundings(action)
             }
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
             Action::Corrupt(_)
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// What only some slices look at.
-    fn act_beside(&mut self, action: &Action) -> Option<()> {
+    fn act_in_surroundings(&mut self, action: &Action) -> Option<()> {
         match action {
             Action::CutOff(ordinal) | Action::Mend(ordinal) => {
                 let place = self.objects.pods.get_mut(ordinal)?;
@@ -116,12 +116,12 @@ impl World {
                 Some(())
             }
             Action::Take(object) => {
-                self.beside.taken = Some(*object);
+                self.surroundings.taken = Some(*object);
                 Some(())
             }
-            Action::Free => self.beside.taken.take().map(drop),
+            Action::Free => self.surroundings.taken.take().map(drop),
             Action::BackUp(is_done) => {
-                self.beside.backup = Some(if *is_done { Backup::Recent } else { Backup::Failed });
+                self.surroundings.backup = Some(if *is_done { Backup::Recent } else { Backup::Failed });
                 Some(())
             }
             _ => None,
@@ -155,7 +155,7 @@ impl World {
             Edit::Version(version) => {
                 self.desired.template.version = version;
                 // A backup is one for a version.
-                self.beside.backup = None;
+                self.surroundings.backup = None;
             }
             Edit::Revision => self.desired.template.revision += 1,
             Edit::Pause(is_paused) => self.desired.is_paused = is_paused,
@@ -165,12 +165,12 @@ impl World {
             }
             Edit::Recover(request) => self.desired.recovery = request,
             Edit::Size(size) => self.desired.volume_size = size,
-            Edit::Password(secret) => self.beside.access.secret = secret,
-            Edit::AuthOff => self.beside.access.is_on = false,
+            Edit::Password(secret) => self.surroundings.access.secret = secret,
+            Edit::AuthOff => self.surroundings.access.is_on = false,
             Edit::Protect(is_protected) => self.desired.is_protected = is_protected,
             Edit::Valid(is_valid) => self.desired.is_valid = is_valid,
             Edit::AllowDowngrade(is_allowed) => self.desired.allows_downgrade = is_allowed,
-            Edit::Policy(policy) => self.beside.policy = policy,
+            Edit::Policy(policy) => self.surroundings.policy = policy,
         }
     }
 }

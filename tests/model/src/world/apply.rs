@@ -16,8 +16,8 @@ impl World {
             return None;
         }
         let effect = rest.remove(0);
-        let is_refused = self.beside.is_refused(&effect);
-        self.beside.remember(&effect, is_refused);
+        let is_refused = self.surroundings.is_refused(&effect);
+        self.surroundings.remember(&effect, is_refused);
         let is_done = !is_refused
             && !self.is_taken(&effect)
             && !self.ends_another_claim(&effect, operator)
@@ -211,7 +211,7 @@ impl World {
             Effect::AuthEnable { secret, .. } => self.enable_auth(secret.as_ref()),
             Effect::SetRootPassword { secret, .. } => self.set_password(secret),
             Effect::StartBackup { .. } => {
-                self.beside.backup = Some(Backup::Running);
+                self.surroundings.backup = Some(Backup::Running);
                 true
             }
             Effect::AppendEntries { .. } => self.append(),

@@ -110,7 +110,7 @@ impl World {
     /// Operators compare the data of all voters. Of one alone nothing is found.
     fn compare(&mut self) -> Option<()> {
         let found = self.comparison().filter(|_| self.counts_data && self.may_compare())?.known().cloned();
-        let was_old = std::mem::take(&mut self.beside.comparison_is_old);
+        let was_old = std::mem::take(&mut self.surroundings.comparison_is_old);
         (was_old || self.audit != found).then_some(())?;
         self.audit = found;
         Some(())
@@ -236,12 +236,12 @@ impl World {
 
     /// Whether so much of the history was dropped that there is room.
     pub fn has_dropped_enough(&self) -> bool {
-        self.etcd.compacted >= self.beside.room_at.max(4000)
+        self.etcd.compacted >= self.surroundings.room_at.max(4000)
     }
 
     /// How much the first step of a compaction that makes room drops.
     pub fn enough_dropped(&self) -> u64 {
-        [4000, 4900, 4990].into_iter().find(|revision| *revision >= self.beside.room_at).unwrap_or(5000)
+        [4000, 4900, 4990].into_iter().find(|revision| *revision >= self.surroundings.room_at).unwrap_or(5000)
     }
 
     /// The databases of other voters.

@@ -37,13 +37,13 @@ impl World {
             health_age: age(self.fresh.health),
             quorum_loss_age: age(self.fresh.quorum_loss || self.seems_led()),
             replacement_age: age(self.fresh.replacement),
-            comparison_age: age(!self.beside.comparison_is_old),
+            comparison_age: age(!self.surroundings.comparison_is_old),
             services: self.services(),
             certificates: self.objects.keyring.as_ref().map_or(Certificates::Valid, Keyring::state),
             certificate_secrets: self.objects.keyring.as_ref().map(Keyring::facts),
             stateful_set: match self.objects.set.clone() {
                 _ if unread == Some(Unread::StatefulSet) => Fact::Unknown,
-                _ if self.beside.taken == Some(Object::StatefulSet) => Fact::Known(self.of_another()),
+                _ if self.surroundings.taken == Some(Object::StatefulSet) => Fact::Known(self.of_another()),
                 Some(set) => Fact::Known(StatefulSet { handle: seen(&set.handle, &set), ..set }),
                 None => Fact::Absent,
             },
@@ -55,7 +55,7 @@ impl World {
                     entries: entries.clone(),
                     is_altered: false,
                 }),
-                None if self.beside.taken == Some(Object::Config) => Fact::Known(Config {
+                None if self.surroundings.taken == Some(Object::Config) => Fact::Known(Config {
                     handle: identity("another"),
                     owner: Owner::Foreign,
                     entries: BTreeMap::new(),
@@ -81,16 +81,16 @@ impl World {
             root_password: self.root_password(quorum),
             audit: self.audit.clone().map_or(Fact::Unknown, Fact::Known),
             backup_schedule: Fact::Known(Found::Current),
-            backup: self.beside.backup.map_or(Fact::Absent, Fact::Known),
+            backup: self.surroundings.backup.map_or(Fact::Absent, Fact::Known),
             has_finalizer: self.objects.has_finalizer,
-            refused: self.beside.refused_write(),
+            refused: self.surroundings.refused_write(),
             hindered: Hindered::default(),
-            refusals: self.beside.refusals,
+            refusals: self.surroundings.refusals,
         }
     }
 
     fn services(&self) -> Fact<Found> {
-        Fact::Known(match self.beside.taken {
+        Fact::Known(match self.surroundings.taken {
             Some(Object::Services) => Found::Foreign,
             _ if self.objects.has_services => Found::Current,
             _ => Found::Outdated,
@@ -112,7 +112,7 @@ impl World {
     }
 
     fn budget(&self) -> Fact<Budget> {
-        if self.beside.taken == Some(Object::Budget) {
+        if self.surroundings.taken == Some(Object::Budget) {
             let (handle, owner) = (identity("another"), Owner::Foreign);
             return Fact::Known(Budget { handle, owner, min_available: 0, is_current: false });
         }
@@ -201,12 +201,12 @@ impl World {
         self.judge_plan(&seen, &plan);
         let listed = || plan.summary.members.iter().filter_map(|member| Some((member.ordinal, member.id?)));
         let remembered = self.objects.remembered.as_ref().map(|_| listed().collect());
-        let is_idle =
-            plan.actions.is_empty() && self.beside.refused.is_none() || self.is_refused_again(unread, hand);
+        let is_idle = plan.actions.is_empty() && self.surroundings.refused.is_none()
+            || self.is_refused_again(unread, hand);
         if is_idle && self.broken.is_none() && remembered == self.objects.remembered {
             return None;
         }
-        self.beside.refused = None;
+        self.surroundings.refused = None;
         self.objects.remembered = remembered;
         let going = if seen.volumes.is_unknown() { BTreeSet::new() } else { self.held_claims() };
         self.operators[operator] = Operator { rest: plan.actions.clone(), going };

@@ -1,6 +1,6 @@
 //! A workload that is left alone outside of windows, and gets back after them the count that it had before.
 
-mod own;
+mod own_count;
 
 use super::workloads::{by_kubectl, has, web};
 use super::*;

@@ -7,13 +7,13 @@ use crate::world::Secret;
 
 impl World {
     /// What holds of a plan and what it was made of.
-    pub fn judge_plan_beside(&mut self, seen: &Observation, plan: &Plan) {
+    pub fn judge_plan_in_surroundings(&mut self, seen: &Observation, plan: &Plan) {
         let any = |is_so: &dyn Fn(&Effect) -> bool| plan.actions.iter().any(is_so);
         let is_stop = self.desired.replicas == 0;
         let works_beside = !self.desired.is_deleting && any(&changes);
         let is_refused = self.desired.is_deleting && self.desired.is_protected;
         let rules = [
-            (Rule::TouchedAnothers, self.beside.taken.is_some() && works_beside),
+            (Rule::TouchedAnothers, self.surroundings.taken.is_some() && works_beside),
             (Rule::TouchedAnothers, any(&|effect| self.touches_volume(effect))),
             (Rule::WorkedBesideStranger, !is_stop && has_stranger(seen) && any(&changes)),
             (Rule::LedToWhoIsCutOff, self.leads_to_nobody(seen, plan)),
@@ -84,7 +84,7 @@ impl World {
         let mut pods = self.objects.pods.values();
         let is_first =
             pods.all(|place| Some(place.pod.template) != template || place.pod.phase != PodPhase::Up);
-        self.beside.comparison_is_old && serves && is_first
+        self.surroundings.comparison_is_old && serves && is_first
     }
 
     /// Whether a volume has less than its claim asks for.
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// What holds of an effect that was just carried out.
-    pub fn judge_effect_beside(&mut self, before: &Self, effect: &Effect) {
+    pub fn judge_effect_in_surroundings(&mut self, before: &Self, effect: &Effect) {
         let mut voters = before.voters().filter_map(|voter| voter.ordinal);
         if voters.any(|ordinal| ends_pod(effect, ordinal) && before.loses_memory(ordinal)) {
             self.breaks(Rule::MembersVolume);
@@ -102,7 +102,7 @@ impl World {
 
     /// Whether clients are let in by an effect before etcd asks who they are, or root has its password.
     fn lets_in_unasked(&self, effect: &Effect) -> bool {
-        let is_asked_for = self.beside.access.secret != Secret::Unnamed;
+        let is_asked_for = self.surroundings.access.secret != Secret::Unnamed;
         match effect {
             Effect::LabelPod { role: Some(Role::Voter), .. } => !self.lets_in() && !self.admits(),
             Effect::AuthEnable { secret: None, .. } => is_asked_for && !self.lets_in(),
@@ -117,7 +117,7 @@ impl World {
         let is_new = !self.objects.pods.is_empty() && pods.all(|version| version < template.version);
         let is_other = self.objects.set.as_ref().is_some_and(|set| set.template != *template);
         let is_due = self.desired.backs_up_before_upgrade && is_new && is_other;
-        is_due && self.beside.backup != Some(Backup::Recent)
+        is_due && self.surroundings.backup != Some(Backup::Recent)
     }
 
     /// Whether an effect brings members to a version from one that they lose data on the way from, or down unasked.

@@ -8,7 +8,7 @@ use super::*;
 
 /// All of it stays as it is at first elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Beside {
+pub struct Surroundings {
     pub access: Access,
     /// The backup that an upgrade waits for.
     pub backup: Option<Backup>,
@@ -76,7 +76,7 @@ impl Secret {
     }
 }
 
-impl Beside {
+impl Surroundings {
     /// Whether a deadline lies ahead.
     pub fn has_deadlines(&self) -> bool {
         self.backup == Some(Backup::Failed)
@@ -120,12 +120,12 @@ impl World {
         let mut after = self.clone();
         for _ in 0..IN_TURN {
             let (_, plan) = after.planned(unread, hand);
-            let Some(first) = plan.actions.first().filter(|first| self.beside.is_refused(first)) else {
+            let Some(first) = plan.actions.first().filter(|first| self.surroundings.is_refused(first)) else {
                 return false;
             };
-            after.beside.refused = None;
-            after.beside.remember(first, true);
-            if after.beside == self.beside {
+            after.surroundings.refused = None;
+            after.surroundings.remember(first, true);
+            if after.surroundings == self.surroundings {
                 return true;
             }
         }
@@ -134,13 +134,13 @@ impl World {
 
     /// Whether authentication is on, as far as that can be read.
     pub fn auth(&self, is_heard: bool) -> Fact<bool> {
-        let access = self.beside.access;
+        let access = self.surroundings.access;
         if is_heard || access == Access::default() { Fact::Known(access.is_on) } else { Fact::Unknown }
     }
 
     /// How root's password compares with the one that the Secret has.
     pub fn root_password(&self, is_heard: bool) -> Fact<RootPassword> {
-        let Access { is_on, has, secret } = self.beside.access;
+        let Access { is_on, has, secret } = self.surroundings.access;
         match secret {
             _ if !self.desired.authenticates => Fact::Absent,
             Secret::Unnamed => Fact::Absent,
@@ -155,12 +155,12 @@ impl World {
 
     /// Whether clients may come in, as far as etcd is to ask who they are.
     pub fn admits(&self) -> bool {
-        !self.desired.authenticates || self.beside.access.is_on
+        !self.desired.authenticates || self.surroundings.access.is_on
     }
 
     /// Whether authentication is on where it has to be, and root has the password that the Secret has.
     pub fn is_guarded(&self) -> bool {
-        let Access { is_on, has, secret } = self.beside.access;
+        let Access { is_on, has, secret } = self.surroundings.access;
         let has_password = match secret {
             Secret::Unnamed => true,
             Secret::Unreadable => false,
@@ -179,14 +179,14 @@ impl World {
     /// Switches authentication on.
     pub fn enable_auth(&mut self, secret: Option<&Handle>) -> bool {
         let is_done = self.leads() && secret.is_none_or(|secret| self.set_password(secret));
-        self.beside.access.is_on |= is_done;
+        self.surroundings.access.is_on |= is_done;
         is_done
     }
 
     /// Gives root the password that the Secret has, as it was seen.
     pub fn set_password(&mut self, secret: &Handle) -> bool {
-        let is_done = self.leads() && *secret == self.beside.access.secret.handle();
-        let access = &mut self.beside.access;
+        let is_done = self.leads() && *secret == self.surroundings.access.secret.handle();
+        let access = &mut self.surroundings.access;
         if let Secret::Password(password) = access.secret
             && is_done
         {
@@ -214,7 +214,7 @@ impl World {
             Effect::WriteConfig { .. } | Effect::WithdrawConfig { .. } => Object::Config,
             _ => return false,
         };
-        self.beside.taken == Some(object)
+        self.surroundings.taken == Some(object)
     }
 
     /// Whether the member at an ordinal answers, and hears no other one.
@@ -233,29 +233,29 @@ impl World {
 
     /// Has each member have saved a snapshot, and counts from now on which of them 3.7 can begin with.
     pub fn with_snapshots(mut self) -> Self {
-        self.beside.snapshots = Some(self.etcd.members.iter().map(|member| member.id).collect());
+        self.surroundings.snapshots = Some(self.etcd.members.iter().map(|member| member.id).collect());
         self
     }
 
     /// A member of 3.5 runs: it may log what 3.7 cannot read, and every member does the same.
     pub fn log_for_old_members(&mut self) {
-        if let Some(saved) = &mut self.beside.snapshots {
+        if let Some(saved) = &mut self.surroundings.snapshots {
             saved.clear();
         }
     }
 
     /// Has members start with nothing that a newer minor could begin with.
     pub fn without_snapshots(mut self) -> Self {
-        self.beside.snapshots = Some(BTreeSet::new());
+        self.surroundings.snapshots = Some(BTreeSet::new());
         self
     }
 
-    /// Appends entries until each member that runs saves a snapshot. Beside a member of 3.5 it is of no use.
+    /// Appends entries until each member that runs saves a snapshot. Surroundings a member of 3.5 it is of no use.
     pub fn append(&mut self) -> bool {
         let running = self.up();
         let leads = self.leads();
         let has_old = self.runs_before_3_6();
-        if let Some(saved) = self.beside.snapshots.as_mut().filter(|_| leads && !has_old) {
+        if let Some(saved) = self.surroundings.snapshots.as_mut().filter(|_| leads && !has_old) {
             saved.extend(running);
         }
         leads
@@ -267,6 +267,6 @@ impl World {
     }
 
     pub fn has_saved_snapshot(&self, member: MemberId) -> bool {
-        self.beside.snapshots.as_ref().is_none_or(|saved| saved.contains(&member))
+        self.surroundings.snapshots.as_ref().is_none_or(|saved| saved.contains(&member))
     }
 }

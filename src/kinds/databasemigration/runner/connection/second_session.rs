@@ -16,13 +16,13 @@ use crate::runtime::clock;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
 
 /// What reaches the server beside a session that is busy.
-pub(super) struct Beside<'a> {
+pub(super) struct SecondSession<'a> {
     pub(super) access: &'a Access,
     pub(super) session: &'a str,
     pub(super) is_halted: &'a AtomicBool,
 }
 
-impl Beside<'_> {
+impl SecondSession<'_> {
     /// Asks the server to end what the session does.
     pub(super) async fn cancel(&self) {
         self.is_halted.store(true, Ordering::Relaxed);

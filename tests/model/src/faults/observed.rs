@@ -6,7 +6,7 @@ use gatehouse::kinds::etcdcluster::observation::{
 };
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
-use super::{Fault, beside, deletes};
+use super::{Fault, deletes, surroundings};
 
 /// What it takes what it read for.
 pub fn look(fault: Fault, seen: &mut Observation) {
@@ -64,7 +64,7 @@ pub fn look(fault: Fault, seen: &mut Observation) {
                 }
             }
         }
-        other => beside::look(other, seen),
+        other => surroundings::look(other, seen),
     }
 }
 

@@ -7,11 +7,13 @@ use gatehouse::kinds::etcdcluster::observation::{ClusterId, Owner, Template};
 const GUARDED: Reach = ("etcd asks who is there, and root has the last password", |_, world| {
     world.edits.is_empty() && world.is_guarded() && world.lets_in()
 });
-const TAKEN: Reach = ("a name is taken", |_, world| world.beside.taken.is_some());
+const TAKEN: Reach = ("a name is taken", |_, world| world.surroundings.taken.is_some());
 const FREED: Reach = ("a name was taken, and all is made", |start, world| {
-    world.faults.names < start.faults.names && world.beside.taken.is_none() && world.voters().count() == 1
+    world.faults.names < start.faults.names
+        && world.surroundings.taken.is_none()
+        && world.voters().count() == 1
 });
-const REFUSED: Reach = ("a write is refused", |_, world| world.beside.refused.is_some());
+const REFUSED: Reach = ("a write is refused", |_, world| world.surroundings.refused.is_some());
 const MENDED: Reach = ("a member was cut off, and hears the others", |start, world| {
     world.faults.cuts < start.faults.cuts && world.live_voters() == 3
 });
@@ -21,7 +23,7 @@ const MENDED: Reach = ("a member was cut off, and hears the others", |start, wor
 pub fn passwords() -> Slice {
     let mut start = World::new(1, NEWEST);
     start.desired.authenticates = true;
-    start.beside.access.secret = Secret::Unreadable;
+    start.surroundings.access.secret = Secret::Unreadable;
     start.edits = vec![
         Edit::Password(Secret::Password(1)),
         Edit::Password(Secret::Password(2)),
@@ -122,7 +124,7 @@ pub fn refused_services() -> Slice {
 /// The API server refuses the Services while the first member is made, and the StatefulSet may be deleted meanwhile.
 pub fn refused_at_first() -> Slice {
     let mut start = World::new(1, NEWEST);
-    start.beside.policy = Some(Policy::Writes(&["apply-services"]));
+    start.surroundings.policy = Some(Policy::Writes(&["apply-services"]));
     start.edits = vec![Edit::Policy(None)];
     start.is_prompt = true;
     start.faults = Faults { objects: 1, crashes: 1, kills: 1, ..Faults::default() };
