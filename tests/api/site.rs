@@ -98,8 +98,8 @@ impl<'a> Site<'a> {
         span(name, self.at(from), self.at(until), replicas)
     }
 
-    /// Has it be so many minutes after the test began. The clock goes on from there. An operator looks again after ten
-    /// minutes in any case: a shorter jump brings about a look only where that was to be.
+    /// Sets the clock to so many minutes after the test began. The clock goes on from there. An operator reconciles each
+    /// object once after a jump.
     pub fn jump(&self, minutes: i64) {
         let offset = self.at(minutes).duration_since(clock::now());
         let next = self.clock.with_extension("next");

@@ -1,6 +1,6 @@
 //! Jumps of the wall clock, which no timer notices: the clock is set, or the machine comes back from sleep.
 //!
-//! Guarantees: a jump is noticed within [`PAUSE`], whatever was computed before or while it came.
+//! Guarantees: a jump by more than [`DRIFT`] is noticed within [`PAUSE`], whatever was computed before or while it came.
 //! Assumes: timers do not count the time that a machine sleeps, or are right about it.
 
 use std::time::Duration;
