@@ -7,7 +7,7 @@ use gatehouse::cli::serve::{ControllerMetrics, Starts};
 use gatehouse::runtime::metrics::{OfKind, Webhook, Which};
 use gatehouse::runtime::telemetry::Dropped;
 use gatehouse::runtime::{Metrics, leader, otlp};
-use kit::deploy::{of_kind, variant};
+use kit::deploy::{of_kind, rendered, variant};
 use serde_json::Value;
 
 /// Every name on the page with its suffixes, and the labels of its series where it has one.
@@ -109,15 +109,33 @@ fn every_metric_and_label_of_an_alert_is_on_the_page() {
         for (name, selectors) in selected.into_iter().filter(|(name, _)| *name != "up") {
             let labels = shown.get(name);
             let labels = labels.unwrap_or_else(|| panic!("{}: {name}; there are {shown:#?}", alert["alert"]));
-            // Where a target has a label of that name too, Prometheus gives ours another one.
-            let is_there = |label: &str| {
-                let ours = label.strip_prefix("exported_").unwrap_or(label);
-                OF_THE_TARGET.contains(&label) || labels.is_empty() || labels.contains(ours)
-            };
+            let is_there =
+                |label: &str| OF_THE_TARGET.contains(&label) || labels.is_empty() || labels.contains(label);
             let lacks: Vec<_> = selectors.iter().chain(&grouped).filter(|&&label| !is_there(label)).collect();
             assert!(lacks.is_empty(), "{}: {name} has no {lacks:?}, but {labels:?}", alert["alert"]);
         }
     }
+}
+
+/// The metrics of an object have its namespace, and so have its alerts: they go to the owners of the object.
+#[test]
+fn alerts_of_objects_have_the_namespace_of_the_object() {
+    for objects in [variant("monitored"), rendered("overlays/monitoring")] {
+        assert_eq!(of_kind(objects, "ServiceMonitor")[0]["spec"]["endpoints"][0]["honorLabels"], true);
+    }
+    let kinds = ["object_problem", "tdset_", "databasemigration_", "etcdcluster_"];
+    let mut count = 0;
+    for alert in alerts() {
+        let expression = alert["expr"].as_str().expect("an expression");
+        for (name, selectors) in selected(expression) {
+            let metric = name.strip_prefix("gatehouse_").unwrap_or_default();
+            if kinds.iter().any(|kind| metric.starts_with(kind)) {
+                assert!(!selectors.contains("namespace"), "{}: {expression}", alert["alert"]);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{count} alerts of objects");
 }
 
 #[test]

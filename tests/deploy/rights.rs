@@ -35,10 +35,19 @@ fn each(groups: &[String], resources: &[String], names: &[String], verbs: &[Stri
     rights
 }
 
-/// What the roles of these kinds grant together.
+/// The ClusterRole of Kubernetes that takes up the rules of a role.
+fn aggregate(role: &Value) -> Option<&str> {
+    let labels = role["metadata"]["labels"].as_object()?;
+    labels.keys().find_map(|label| label.strip_prefix("rbac.authorization.k8s.io/aggregate-to-"))
+}
+
+/// The rights that the roles of this kind grant together to gatehouse itself.
 fn granted(objects: &[Value], kind: &str) -> BTreeSet<Right> {
-    let rules =
-        of_kind(objects, kind).into_iter().flat_map(|role| role["rules"].as_array().cloned().unwrap());
+    rights(of_kind(objects, kind).into_iter().filter(|role| aggregate(role).is_none()))
+}
+
+fn rights<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<Right> {
+    let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap());
     rules
         .flat_map(|rule| {
             let names = or_all(words(&rule, "resourceNames"));
@@ -67,6 +76,34 @@ fn the_base_grants_what_the_code_needs() {
     let base = rendered("base");
     assert_eq!(granted(base, "Role"), needed(|group| group.scope == RoleScope::OwnNamespace));
     assert_eq!(granted(base, "ClusterRole"), needed(|group| group.scope != RoleScope::OwnNamespace));
+}
+
+#[test]
+fn users_get_rights_on_all_kinds_by_their_roles() {
+    for objects in [rendered("base"), variant("default"), variant("everything"), variant("watching")] {
+        let rights = |wanted: &str| {
+            let roles = of_kind(objects, "ClusterRole").into_iter();
+            rights(roles.filter(|role| aggregate(role) == Some(wanted)))
+        };
+        let right = |resource: &str, verb: &str| {
+            ("gatehouse.dev".to_owned(), resource.to_owned(), String::new(), verb.to_owned())
+        };
+        for kind in ["databasemigrations", "etcdclusters", "tdsets"] {
+            for verb in ["get", "list", "watch"] {
+                assert!(rights("view").contains(&right(kind, verb)), "{kind} {verb}");
+            }
+            for verb in ["create", "delete", "patch", "update"] {
+                assert!(rights("edit").contains(&right(kind, verb)), "{kind} {verb}");
+            }
+        }
+        assert!(rights("view").iter().all(|(.., verb)| ["get", "list", "watch"].contains(&verb.as_str())));
+        assert!(rights("edit").iter().all(|(.., verb)| verb != "approve"));
+        assert_eq!(rights("admin"), BTreeSet::from([right("databasemigrations", "approve")]));
+    }
+    for name in ["others-account", "by-administrator"] {
+        let roles = of_kind(variant(name), "ClusterRole");
+        assert!(roles.iter().all(|role| aggregate(role).is_none()), "{name}");
+    }
 }
 
 /// The objects of that name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kit::deploy::{chart, kind, objects, template, variant};
+use kit::deploy::{chart, kind, objects, template, template_as_it_is, variant};
 use serde_json::Value;
 
 fn schema() -> Value {
@@ -88,6 +88,14 @@ fn values_that_do_not_go_together_are_refused_with_what_would() {
     );
     refused(&["servedVersions={v1alpha1}"], &["servedVersions lacks v1", "now: v1alpha1", "set it to {v1}"]);
     refused(&["installedBy=administrator"], &["certificates.source: gatehouse needs installedBy: gatehouse"]);
+}
+
+#[test]
+fn a_chart_without_an_image_names_the_value_to_set() {
+    let error = template_as_it_is(&[]).expect_err("a refusal");
+    for words in ["image.repository is not set", "make image", "image.repository=REGISTRY/gatehouse"] {
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

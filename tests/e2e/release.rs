@@ -44,7 +44,7 @@ impl Way {
                 let filter = format!("log.filter={}", replayed::FILTER.replace(',', "\\,"));
                 let limit = timeout(PATIENCE);
                 let mut install = vec!["install", "gatehouse", CHART, "--create-namespace", "--wait", &limit];
-                install.extend(["--set-string", &filter]);
+                install.extend(["--set-string", &filter, "--set", kit::deploy::REPOSITORY]);
                 if !is_night() {
                     install.extend(["--set", DRAIN]);
                 }

@@ -73,6 +73,22 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "podAnnotations.one=two",
             "podLabels.one=two",
             "serviceAccount.annotations.one=two",
+            "serviceAccount.name=doorkeeper",
+            "enabled=true",
+            "global.imageRegistry=registry.example.org",
+            "commonLabels.team=gate",
+            "podSecurityContext.fsGroup=1000",
+            "securityContext.runAsUser=1000",
+            "dnsPolicy=None",
+            "dnsConfig.nameservers={10.0.0.10}",
+            "extraVolumes[0].name=scratch",
+            "extraVolumes[0].emptyDir.medium=Memory",
+            "extraVolumeMounts[0].name=scratch",
+            "extraVolumeMounts[0].mountPath=/scratch",
+            "extraObjects[0].apiVersion=v1",
+            "extraObjects[0].kind=ConfigMap",
+            "extraObjects[0].metadata.name=more",
+            "extraObjects[0].metadata.namespace=gatehouse-system",
             "nodeSelector.disk=fast",
             "tolerations[0].key=gate",
             "tolerations[0].operator=Exists",
@@ -123,6 +139,10 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
     (
         "split-by-chart",
         &["split=true", "installedBy=chart", "certificates.source=certManager", "servedVersions={v1}"],
+    ),
+    (
+        "others-account",
+        &["split=true", "serviceAccount.create=false", "serviceAccount.name=theirs", "rbac.aggregateClusterRoles=false"],
     ),
     (
         "bare",
@@ -178,11 +198,22 @@ pub fn outcome(program: &str, words: &[&str], input: &str) -> Result<String, Str
     Call::new(command).reads(input).run()
 }
 
-/// `helm template` with these values, as a release called `gatehouse`.
+/// The image that `make image` builds, under its local name.
+pub const REPOSITORY: &str = "image.repository=gatehouse.dev/gatehouse";
+
+/// `helm template` with the local image and these values, as a release called `gatehouse`.
 ///
 /// # Errors
 /// helm refuses that.
 pub fn template(values: &[&str]) -> Result<String, String> {
+    template_as_it_is(&[&[REPOSITORY], values].concat())
+}
+
+/// `helm template` with these values alone.
+///
+/// # Errors
+/// helm refuses that.
+pub fn template_as_it_is(values: &[&str]) -> Result<String, String> {
     let chart = chart();
     let mut words = vec!["template", "gatehouse", chart.to_str().expect("UTF-8"), "--namespace", NAMESPACE];
     // What helm takes for the cluster's version is what it was built with.

@@ -47,6 +47,9 @@ app.kubernetes.io/part-of: {{ include "gatehouse.name" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "gatehouse.image" -}}
@@ -82,14 +85,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "gatehouse.fullname" . }}{{ if .Values.split }}-controllers{{ end }}
 {{- end }}
 
+{{- define "gatehouse.serviceAccountName" -}}
+{{- default (include "gatehouse.fullname" .) .Values.serviceAccount.name -}}
+{{- end }}
+
+{{- define "gatehouse.controllers.serviceAccountName" -}}
+{{ include "gatehouse.serviceAccountName" . }}{{ if .Values.split }}-controllers{{ end }}
+{{- end }}
+
 {{- define "gatehouse.subject" -}}
 - kind: ServiceAccount
-  name: {{ include "gatehouse.fullname" . }}
+  name: {{ include "gatehouse.serviceAccountName" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
 {{- define "gatehouse.controllers.subject" -}}
 - kind: ServiceAccount
-  name: {{ include "gatehouse.controllers.name" . }}
+  name: {{ include "gatehouse.controllers.serviceAccountName" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
