@@ -6,6 +6,7 @@
 mod clocks;
 mod conditions;
 mod events;
+mod facts;
 mod hold;
 mod lent;
 mod replica_target;
@@ -40,8 +41,9 @@ use crate::controllers::manifest::{Manifest, Place};
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use facts::{Counter, controlled};
 use hold::Hold;
-use schedule_state::{Counter, ScheduleState, controlled};
+use schedule_state::ScheduleState;
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
@@ -95,13 +97,13 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let status = status::of(&view, transition.clone());
     let mut plan = told(observed, status);
     plan.events.splice(0..0, events::of(&view, transition.as_ref()));
-    let boundary = view.next().filter(|_| view.counts()).map(|next| next.time);
+    let boundary = view.next().filter(|_| view.facts.writes_count()).map(|next| next.time);
     let (actions, whole) = work(&view);
     Plan {
         actions,
         whole,
         outlook: Some(Arc::clone(&view.outlook)),
-        is_timed: !view.edited() && view.held().is_none_or(|held| held == Hold::Refused),
+        is_timed: !view.facts.is_edited && view.facts.hold.is_none_or(|held| held == Hold::Refused),
         transition,
         reverted: view.replica_target.reverted.clone().filter(|_| view.replica_target.waits.is_none()),
         due: boundary.into_iter().chain(view.replica_target.step).min(),
@@ -171,24 +173,29 @@ fn told(observed: &Observed, status: TDSetStatus) -> Plan {
 
 fn wake(view: &ScheduleState) -> Timestamp {
     let now = view.now;
-    let resync = view.spec.resync;
-    let foreign = view.deployment.is_foreign() || view.service.is_foreign();
-    let unwatched = match &view.observed.target {
+    let resync = view.facts.spec.resync;
+    let foreign = view.facts.deployment.is_foreign() || view.facts.service.is_foreign();
+    let unwatched = match &view.facts.observed.target {
         Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
         None => foreign,
     };
     let unwatched = unwatched
-        || view.observed.unread_object.is_some()
-        || view.observed.unread_autoscalers.is_some()
-        || view.observed.is_unwatched
-        || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
-    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
+        || view.facts.observed.unread_object.is_some()
+        || view.facts.observed.unread_autoscalers.is_some()
+        || view.facts.observed.is_unwatched
+        || (view.facts.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.facts.is_keda());
+    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.facts.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.next().map(|next| next.time);
-    let contests =
-        view.observed.contest.iter().chain(&view.observed.repair_contest).map(|contest| contest.over);
-    let read = view.scaled().and_then(|scaled| scaled.stands_for);
+    let contests = view
+        .facts
+        .observed
+        .contest
+        .iter()
+        .chain(&view.facts.observed.repair_contest)
+        .map(|contest| contest.over);
+    let read = view.facts.scaled().and_then(|scaled| scaled.stands_for);
     let read = read.and_then(|time| now.checked_add(SignedDuration::try_from(time).ok()?).ok());
     let times = [next, view.replica_target.step, view.replica_target.waits, view.repairs_wait(), read];
     times.into_iter().flatten().chain(contests).fold(latest, Timestamp::min)
@@ -205,29 +212,30 @@ fn spread(sleep: Duration, uid: &str) -> Duration {
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
 fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
-    let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
-    let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
+    let (wanted, is_on) =
+        (view.facts.spec.leaves_something(), finalizer::is_on(&view.facts.spec.metadata, FINALIZER));
+    let finalizer = |on: bool| finalizer::write::<TDSet>(&view.facts.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
-    if view.observed.unread_object.is_some() {
+    if view.facts.observed.unread_object.is_some() {
         return (steps.into_iter().map(Action).collect(), Whole::default());
     }
-    steps.extend(view.counter().and_then(|counter| count(view, &counter)));
+    steps.extend(view.facts.counter().and_then(|counter| count(view, &counter)));
     let beside = beside_the_autoscaler(view);
     let is_beside = beside.is_some();
     steps.extend(beside);
     let mut whole = Whole::default();
-    if let Some(create) = view.create() {
+    if let Some(create) = view.facts.create() {
         let write = made(view, create);
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
         if let Some(found) = unclaimed(view).filter(|_| write.is_some()) {
             // A count that was just written is claimed thereby; the one that was seen would be written over it.
             steps.extend(claim(view, found).filter(|_| !is_beside));
         } else {
-            whole.deployment = write.is_none() && stands(view, &view.deployment);
+            whole.deployment = write.is_none() && stands(view, &view.facts.deployment);
             steps.extend(write);
         }
         let write = in_front(view, create);
-        whole.service = write.is_none() && stands(view, &view.service);
+        whole.service = write.is_none() && stands(view, &view.facts.service);
         steps.extend(write);
     }
     steps.extend((is_on && !wanted).then(|| finalizer(false)));
@@ -236,10 +244,13 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
 
 /// Whether what was made is not as it is asked for, and is left so for now: another client changes it each time.
 fn is_left_changed(view: &ScheduleState) -> bool {
-    let Some(create) = view.create().filter(|_| view.repairs_wait().is_some()) else { return false };
-    let deployment =
-        view.deployment.ours().map(|found| deviation(&deployment::deployment(view.spec, create), found));
-    let service = service::service(view.spec, create).zip(view.service.ours());
+    let Some(create) = view.facts.create().filter(|_| view.repairs_wait().is_some()) else { return false };
+    let deployment = view
+        .facts
+        .deployment
+        .ours()
+        .map(|found| deviation(&deployment::deployment(view.facts.spec, create), found));
+    let service = service::service(view.facts.spec, create).zip(view.facts.service.ours());
     let service = service.map(|(wanted, found)| deviation(&wanted, found));
     deployment.max(service) > Some(Deviation::Nothing)
 }
@@ -260,12 +271,12 @@ fn stands<K: Resource<DynamicType = ()>>(view: &ScheduleState, owned: &OwnedObje
 /// The Deployment whose count would be lost if the template was applied: it came with the template, and has no owner of its
 /// own yet.
 fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a FoundDeployment> {
-    view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
+    view.facts.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
 /// Claims the count of a Deployment where no other one is written, without force: only while it stands.
 fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
-    let is_written = matches!(view.counter(), Some(Counter::Deployment(_)))
+    let is_written = matches!(view.facts.counter(), Some(Counter::Deployment(_)))
         && view.wanted().is_some_and(|wanted| wanted != found.replicas());
     if is_written || is_going(&found.metadata) {
         return None;
@@ -276,15 +287,15 @@ fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
 
 /// The Deployment, but for the count of one that is there.
 fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
-    let wanted = || deployment::deployment(view.spec, create);
-    match view.deployment {
+    let wanted = || deployment::deployment(view.facts.spec, create);
+    match view.facts.deployment {
         OwnedObject::Foreign => None,
-        OwnedObject::Ours(_) if view.observed.whole.deployment => None,
+        OwnedObject::Ours(_) if view.facts.observed.whole.deployment => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
-        OwnedObject::Absent if !view.is_reckoned() => None,
+        OwnedObject::Absent if !view.facts.is_timetable_known => None,
         OwnedObject::Absent => {
             // It has to begin with some count: also while none is written, with the one that is asked for.
-            let is_scaled = view.spec.autoscaler.is_some();
+            let is_scaled = view.facts.spec.autoscaler.is_some();
             let count = if is_scaled { view.sleeps().then_some(0) } else { begins_with(view) };
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted(), replicas),
@@ -305,7 +316,7 @@ fn begins_with(view: &ScheduleState) -> Option<i32> {
 fn beside_the_autoscaler(view: &ScheduleState) -> Option<ApiWrite> {
     let target = &view.replica_target;
     let wanted = target.workload.filter(|_| target.waits.is_none())?;
-    match view.workload()? {
+    match view.facts.workload()? {
         Counter::Deployment(found) if is_going(&found.metadata) => None,
         Counter::Deployment(found) => Some(write_count(found, wanted)),
         Counter::Scale(scaled) => Some(scale::count(scaled, wanted)),
@@ -373,10 +384,10 @@ where
 
 /// The Service, where one is asked for, or none.
 fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
-    if view.observed.whole.service {
+    if view.facts.observed.whole.service {
         return None;
     }
-    match (service::service(view.spec, create), &view.service) {
+    match (service::service(view.facts.spec, create), &view.facts.service) {
         (Some(manifest), OwnedObject::Absent) => Some(new(manifest)),
         (Some(wanted), OwnedObject::Ours(found)) => update(view, wanted, *found),
         (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(ApiWrite::Delete {

@@ -6,7 +6,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::schedule_state::{Counter, ScheduleState};
+use super::facts::Counter;
+use super::schedule_state::ScheduleState;
 use crate::kinds::tdset::api::schedule::{Effective, Transition};
 use crate::kinds::tdset::observation::Writer;
 
@@ -17,14 +18,14 @@ impl ScheduleState<'_> {
     /// What time it is: that of the next transition, where it is near and was carried out.
     pub fn steady(&self) -> Timestamp {
         let now = self.now;
-        let Some(next) = self.next().filter(|_| !self.edited()) else { return now };
+        let Some(next) = self.next().filter(|_| !self.facts.is_edited) else { return now };
         let is_near = next.time.duration_since(now) <= SKEW;
         if is_near && (self.has_told(next) || self.has_written(next)) { next.time } else { now }
     }
 
     /// Whether the status reports a transition that is still to come.
     fn has_told(&self, next: &Transition) -> bool {
-        let status = &self.observed.status;
+        let status = &self.facts.observed.status;
         // A change that is still to come by the status is not the one that it reports.
         let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);
         is_past && !self.tells(&self.effective) && self.tells(&next.to)
@@ -33,16 +34,16 @@ impl ScheduleState<'_> {
     /// Whether the count of a transition that is still to come, by the status too, is there, and no other client is known
     /// to have written it.
     fn has_written(&self, next: &Transition) -> bool {
-        let status = &self.observed.status;
+        let status = &self.facts.observed.status;
         let is_ahead = status.next_transition.as_ref().is_some_and(|promised| promised.time.0 == next.time);
-        if !is_ahead || !self.tells(&self.effective) || self.held().is_some() || status.ramp.is_some() {
+        if !is_ahead || !self.tells(&self.effective) || self.facts.hold.is_some() || status.ramp.is_some() {
             return false;
         }
         let count = |effective: &Effective| effective.replicas.or_else(|| self.noted());
         let (before, after) = (count(&self.effective), count(&next.to));
         // Beside an autoscaler that rests, the bounds are as they were.
-        let rests = self.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));
-        let found = if rests { self.workload() } else { self.counter() };
+        let rests = self.facts.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));
+        let found = if rests { self.facts.workload() } else { self.facts.counter() };
         let is_it = |found: &Counter| {
             Some(found.count()) == after && !found.is_unset() && !matches!(found.writer(), Writer::Other(_))
         };
@@ -52,7 +53,7 @@ impl ScheduleState<'_> {
 
     /// Whether the status says that this holds.
     fn tells(&self, effective: &Effective) -> bool {
-        let status = &self.observed.status;
+        let status = &self.facts.observed.status;
         let told = (status.active_window.as_deref(), status.scheduled_replicas);
         told == (Some(&*effective.source.to_string()), effective.replicas)
     }

@@ -28,7 +28,7 @@ impl Crew {
     fn of(view: &ScheduleState) -> Option<Self> {
         let said =
             |count: i32, good: i32, word: &str| format!("{} of {count} replicas are {word}", good.min(count));
-        if let Some(scaled) = view.scaled() {
+        if let Some(scaled) = view.facts.scaled() {
             let count = scaled.count();
             let Some(good) = scaled.has() else {
                 let said = format!("{} {} has no count", scaled.place.resource.kind, scaled.place.name);
@@ -36,7 +36,7 @@ impl Crew {
             };
             return Some(Self { count, good, seen: good <= count, said: said(count, good, "there") });
         }
-        let deployment = view.deployment.ours()?;
+        let deployment = view.facts.deployment.ours()?;
         let (count, [_, good, ..]) = (deployment.replicas(), deployment.numbers());
         Some(Self { count, good, seen: deployment.is_seen(), said: said(count, good, "ready") })
     }
@@ -55,10 +55,10 @@ pub fn reason(refused: &RefusedWrite) -> Reason {
 
 fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
-    if let Some(refused) = &view.observed.refused {
+    if let Some(refused) = &view.facts.observed.refused {
         return about.is(false, reason(refused), &*refused.why);
     }
-    if let Some(blocker) = &view.blocker {
+    if let Some(blocker) = &view.facts.blocker {
         return about.is(false, blocker.reason, &*blocker.message);
     }
     if let Some(taken) = taken(view) {
@@ -77,19 +77,19 @@ fn ready(view: &ScheduleState) -> Statement {
     if good < count || !seen {
         return about.is(false, Reason::PodsNotReady, message);
     }
-    if view.spec.is_suspended {
+    if view.facts.spec.is_suspended {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
     if view.overriding().is_some() {
         return about.is(true, Reason::ManuallyScaled, format!("{message}; another client set the count"));
     }
-    if let Some(Ok(bounds)) = &view.observed.autoscaler {
+    if let Some(bounds) = view.facts.bounds() {
         return bounded(view, bounds, &message);
     }
     if view.is_left_alone() {
         return about.is(true, Reason::AsScheduled, format!("{message}; the count is left alone"));
     }
-    let differs = |wanted: &i32| view.counter().is_some_and(|counter| counter.differs(*wanted));
+    let differs = |wanted: &i32| view.facts.counter().is_some_and(|counter| counter.differs(*wanted));
     match view.wanted().filter(differs) {
         None => about.is(true, Reason::AsScheduled, message),
         Some(wanted) => about.is(false, Reason::PodsNotReady, format!("{message}, {wanted} are wanted")),
@@ -101,7 +101,7 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let about = ConditionType::Ready;
     let (shown, field) = (bounds.shown(), bounds.fields().0);
     if view.sleeps() {
-        let is_asleep = view.workload().is_some_and(|workload| workload.count() == 0);
+        let is_asleep = view.facts.workload().is_some_and(|workload| workload.count() == 0);
         let reason = if is_asleep { Reason::AsScheduled } else { Reason::PodsNotReady };
         return about.is(
             is_asleep,
@@ -122,7 +122,7 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
         && view.most().is_none_or(|most| bounds.max() == most)
         && view.replica_target.workload.is_none();
     // The bounds are written, and the autoscaler, if there is one, has not brought the workload there.
-    let outside = view.workload().filter(|workload| is_so && !bounds.allows(workload.count()));
+    let outside = view.facts.workload().filter(|workload| is_so && !bounds.allows(workload.count()));
     if let Some(count) = outside.map(|workload| workload.count()) {
         let why = if bounds.is_paused { "is paused by an annotation" } else { "has not scaled it yet" };
         let text = format!("{message}; the workload has {count}: {shown} {why}");
@@ -144,10 +144,10 @@ fn progressing(view: &ScheduleState) -> Statement {
             format!("from {} to {} replicas by the ramp, since {}", ramp.from, ramp.to, ramp.since.0);
         return about.is(true, Reason::Ramping, message);
     }
-    if let Some(scaled) = view.scaled() {
+    if let Some(scaled) = view.facts.scaled() {
         return moving(view, scaled);
     }
-    match (view.deployment.ours(), &view.blocker) {
+    match (view.facts.deployment.ours(), &view.facts.blocker) {
         (Some(deployment), _) => rolling(view, deployment),
         (None, Some(blocker)) => {
             about.is(false, blocker.reason, "the Deployment is not created: see condition Ready")
@@ -160,7 +160,7 @@ fn progressing(view: &ScheduleState) -> Statement {
 fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     let (count, about) = (scaled.count(), ConditionType::Progressing);
     let is_other = |wanted: i32| wanted != count || scaled.is_unset;
-    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(is_other);
+    let moves = view.facts.spec.autoscaler.is_none() && view.wanted().is_some_and(is_other);
     match scaled.has() {
         Some(has) if moves || has != count => {
             about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"))
@@ -175,7 +175,7 @@ fn rolling(view: &ScheduleState, deployment: &FoundDeployment) -> Statement {
     let about = ConditionType::Progressing;
     let (count, [has, _, updated, available]) = (deployment.replicas(), deployment.numbers());
     let unavailable = count.saturating_sub(available);
-    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
+    let moves = view.facts.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
     if moves || !deployment.is_seen() || has != count || updated < has {
         let message = format!("{updated} of {count} replicas are of the current template, {has} in all");
         about.is(true, Reason::RollingOut, message)
@@ -189,10 +189,12 @@ fn rolling(view: &ScheduleState, deployment: &FoundDeployment) -> Statement {
 
 fn schedule_valid(view: &ScheduleState) -> Statement {
     let about = ConditionType::ScheduleValid;
-    if let Some(blocker) = view.observed.unread_object.as_ref().filter(|_| !view.is_reckoned()) {
+    if let Some(blocker) =
+        view.facts.observed.unread_object.as_ref().filter(|_| !view.facts.is_timetable_known)
+    {
         return about.is(State::Unknown, Reason::DatesNotReadable, &*blocker.message);
     }
-    match &view.observed.unread {
+    match &view.facts.observed.unread {
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
         None => about.is(State::True, Reason::Valid, "the timetable is valid"),
     }
@@ -200,7 +202,7 @@ fn schedule_valid(view: &ScheduleState) -> Statement {
 
 fn suspended(view: &ScheduleState) -> Statement {
     let about = ConditionType::Suspended;
-    if view.spec.is_suspended {
+    if view.facts.spec.is_suspended {
         about.is(true, Reason::SuspendedBySpec, "spec.suspend is true: the count is not written")
     } else {
         about.is(false, Reason::NotSuspended, "the count follows the timetable")
@@ -216,14 +218,14 @@ fn overridden(view: &ScheduleState) -> Statement {
         };
         return about.is(true, Reason::ManuallyScaled, format!("{wrote}: it stands {until}"));
     }
-    if view.is_unread()
+    if view.facts.is_unread()
         && let Some(standing) = view.standing_override()
     {
         return about.is(true, Reason::ManuallyScaled, &*standing.message);
     }
     let message = if view.is_left_alone() {
         "the count is left alone until a window or an exception begins"
-    } else if view.spec.keeps_manual_counts() {
+    } else if view.facts.spec.keeps_manual_counts() {
         "a count that another client writes stands until the next transition"
     } else {
         "a count that another client writes is taken back"
@@ -239,7 +241,7 @@ fn written_by_others(view: &ScheduleState) -> Option<String> {
         format!("{who} wrote {field}{count}, {} are scheduled", scheduled.unwrap_or(*count))
     };
     let count = view.overriding().map(|manual| said(manual, "", view.scheduled()));
-    let bounds = view.observed.autoscaler.as_ref().and_then(|found| found.as_ref().ok());
+    let bounds = view.facts.observed.autoscaler.as_ref().and_then(|found| found.as_ref().ok());
     let max = view.manual_max.as_ref().zip(bounds);
     let max =
         max.map(|(manual, bounds)| said(manual, &format!("{} ", bounds.fields().1), view.scheduled_max()));
@@ -249,7 +251,7 @@ fn written_by_others(view: &ScheduleState) -> Option<String> {
 
 fn conflict(view: &ScheduleState) -> Statement {
     let about = ConditionType::Conflict;
-    if let Some(blocker) = view.blocker.as_ref().filter(|blocker| blocker.about == Some(about)) {
+    if let Some(blocker) = view.facts.blocker.as_ref().filter(|blocker| blocker.about == Some(about)) {
         return about.is(true, blocker.reason, &*blocker.message);
     }
     match (taken(view), contested(view)) {
@@ -265,14 +267,14 @@ fn contested(view: &ScheduleState) -> Option<String> {
         let named: Vec<_> = contest.managers.iter().map(String::as_str).collect();
         if named.is_empty() { "another client".to_owned() } else { named.join(" and ") }
     };
-    let count = view.observed.contest.as_ref().map(|contest| {
+    let count = view.facts.observed.contest.as_ref().map(|contest| {
         let (who, verb) = (who(contest), if contest.managers.len() > 1 { "write" } else { "writes" });
         format!(
             "{who} {verb} another count each time that it is taken back: between two transitions it is taken back every \
              five minutes at most, until that ends"
         )
     });
-    let repairs = view.observed.repair_contest.as_ref().map(|_| {
+    let repairs = view.facts.observed.repair_contest.as_ref().map(|_| {
         "another client changes what was made each time that it is put back: between two edits it is put back every five \
          minutes at most, until that ends"
             .to_owned()
@@ -283,13 +285,13 @@ fn contested(view: &ScheduleState) -> Option<String> {
 
 /// What stands where something is to be made.
 fn taken(view: &ScheduleState) -> Option<String> {
-    let create = view.create()?;
+    let create = view.facts.create()?;
     let kinds = [
-        (view.deployment.is_foreign(), "Deployment"),
-        (create.service_port.is_some() && view.service.is_foreign(), "Service"),
+        (view.facts.deployment.is_foreign(), "Deployment"),
+        (create.service_port.is_some() && view.facts.service.is_foreign(), "Service"),
     ];
     let kinds: Vec<_> = kinds.into_iter().filter_map(|(foreign, kind)| foreign.then_some(kind)).collect();
-    let name = view.spec.name();
+    let name = view.facts.spec.name();
     let message = format!("{} {name} exists and is not controlled by this object", kinds.join(" and "));
     (!kinds.is_empty()).then_some(message)
 }

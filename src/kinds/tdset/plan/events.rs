@@ -6,8 +6,9 @@ use std::collections::HashSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use super::facts::Counter;
 use super::hold::Hold;
-use super::schedule_state::{Counter, ScheduleState};
+use super::schedule_state::ScheduleState;
 use crate::api::condition;
 use crate::controllers::api_write::Note;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
@@ -73,7 +74,7 @@ pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item
 /// Events of counts that were written: by the timetable, and in place of what another client wrote.
 pub fn of(view: &ScheduleState, transition: Option<&PastTransition>) -> impl Iterator<Item = Note> {
     let transition = transition.map(|transition| scheduled(view, transition));
-    let reverted = view.observed.carried.reverted.as_ref().map(|reverted| taken_back(view, reverted));
+    let reverted = view.facts.observed.carried.reverted.as_ref().map(|reverted| taken_back(view, reverted));
     transition.into_iter().chain(reverted)
 }
 
@@ -85,10 +86,10 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
         None if to.window.is_empty() => "outside all windows".to_owned(),
         None => format!("window {}", to.window),
     };
-    let when = match view.held() {
+    let when = match view.facts.hold {
         Some(Hold::Refused) => format!("{}, {lateness_ms} ms late", Hold::Refused.ended()),
         Some(held) => held.ended().to_owned(),
-        None if view.edited() => "after a change of the object".to_owned(),
+        None if view.facts.is_edited => "after a change of the object".to_owned(),
         None => format!("{lateness_ms} ms late"),
     };
     // What is left alone had the count that it gets back.
@@ -102,7 +103,7 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
 fn taken_back(view: &ScheduleState, reverted: &Reverted) -> Note {
     let Reverted { manager, from, to, field } = reverted;
     let who = manager.as_deref().unwrap_or("another client");
-    let what = match (field, view.counter()) {
+    let what = match (field, view.facts.counter()) {
         (CountField::Min, Some(Counter::Bounds(bounds))) => {
             format!("{} of {}", bounds.fields().0, bounds.shown())
         }

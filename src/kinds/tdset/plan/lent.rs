@@ -4,7 +4,8 @@
 //! Guarantees: nothing that was written for a window is taken for the count to give back, however the object is edited
 //! meanwhile; what was written down of one workload is not given to another one of its name.
 
-use super::schedule_state::{Counter, ScheduleState};
+use super::facts::Counter;
+use super::schedule_state::ScheduleState;
 use crate::kinds::tdset::api::schedule::Source;
 use crate::kinds::tdset::api::v1::Phase;
 use crate::kinds::tdset::observation::Writer;
@@ -13,17 +14,19 @@ impl ScheduleState<'_> {
     /// The count that is to be given back: the one that was written down, unless the workload that had it is known to be
     /// gone; or the one for all other times that an edit has taken out while the workload was on its way there.
     pub fn noted(&self) -> Option<i32> {
-        let is_gone = matches!(&self.observed.target, Some(Err(blocker)) if blocker.is_absence);
-        let noted = self.observed.status.replicas_before;
-        noted.filter(|_| !is_gone && !self.observed.is_replaced).or_else(|| self.on_its_way_to())
+        let is_gone = matches!(&self.facts.observed.target, Some(Err(blocker)) if blocker.is_absence);
+        let noted = self.facts.observed.status.replicas_before;
+        noted.filter(|_| !is_gone && !self.facts.observed.is_replaced).or_else(|| self.on_its_way_to())
     }
 
     fn on_its_way_to(&self) -> Option<i32> {
-        let told = self.told().filter(|told| self.effective.replicas.is_none() && told.window.is_empty())?;
-        let (goal, found) = (told.replicas?, self.workload()?);
+        let is_left_alone = self.effective.replicas.is_none();
+        let reported = self.facts.reported.as_ref();
+        let reported = reported.filter(|reported| is_left_alone && reported.window.is_empty())?;
+        let (goal, found) = (reported.replicas?, self.facts.workload()?);
         let is_ours = match found.writer() {
             Writer::Ours => true,
-            Writer::Unknown => self.observed.status.ramp.is_some(),
+            Writer::Unknown => self.facts.observed.status.ramp.is_some(),
             Writer::Maker | Writer::Other(_) => false,
         };
         (is_ours && found.differs(goal)).then_some(goal)
@@ -33,10 +36,10 @@ impl ScheduleState<'_> {
     /// timetable is written. None where it is not known any more.
     pub fn to_note(&self) -> Option<i32> {
         let is_lent = self.effective.replicas.is_some() && !self.timetable.schedule.has_default();
-        if !is_lent || !self.counts() || self.noted().is_some() {
+        if !is_lent || !self.facts.writes_count() || self.noted().is_some() {
             return None;
         }
-        let found = self.workload()?;
+        let found = self.facts.workload()?;
         if self.is_of_its_own(&found) { Some(found.count()) } else { self.told_outside() }
     }
 
@@ -45,21 +48,21 @@ impl ScheduleState<'_> {
     /// a count for all other times, until the workload has that.
     pub fn before(&self) -> Option<i32> {
         let before = self.noted()?;
-        let is_over = self.effective.source == Source::Default && self.counts();
+        let is_over = self.effective.source == Source::Default && self.facts.writes_count();
         let has_it = |counter: Counter| self.scheduled().is_some_and(|goal| !counter.differs(goal));
-        let is_done = || self.replica_target.manual.is_some() || self.counter().is_some_and(has_it);
+        let is_done = || self.replica_target.manual.is_some() || self.facts.counter().is_some_and(has_it);
         (!is_over || !is_done()).then_some(before)
     }
 
     /// Whether a count is the workload's own, and none that we have written for a window or for the time outside of all.
     fn is_of_its_own(&self, found: &Counter) -> bool {
-        let status = &self.observed.status;
-        let Some(told) = self.told().filter(|_| !self.observed.is_replaced) else {
+        let status = &self.facts.observed.status;
+        let Some(reported) = self.facts.reported.as_ref().filter(|_| !self.facts.observed.is_replaced) else {
             // A TDSet that is gone may have written it for a window.
             return found.writer() != Writer::Ours;
         };
-        if self.held().is_none() {
-            return told.replicas.is_none();
+        if self.facts.hold.is_none() {
+            return reported.replicas.is_none();
         }
         // What the status asks for was held back. What the last transition led to was written.
         let last = status.last_transition.as_ref().and_then(|last| last.to.replicas);
@@ -72,12 +75,12 @@ impl ScheduleState<'_> {
 
     /// The count for the time outside of all windows that there was until an edit took it out, as far as the status tells.
     fn told_outside(&self) -> Option<i32> {
-        let status = &self.observed.status;
-        let told = self.told()?;
+        let status = &self.facts.observed.status;
+        let reported = self.facts.reported.as_ref()?;
         let outside = |phase: &Phase| phase.replicas.filter(|_| phase.window.is_empty());
-        let last = status.last_transition.as_ref().filter(|last| last.to == told);
+        let last = status.last_transition.as_ref().filter(|last| last.to == *reported);
         let ahead = status.upcoming.iter().flatten().find(|next| next.window.is_empty());
-        let before = outside(&told).or_else(|| outside(&last?.from));
+        let before = outside(reported).or_else(|| outside(&last?.from));
         before.or_else(|| ahead?.replicas)
     }
 }

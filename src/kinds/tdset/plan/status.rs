@@ -23,10 +23,10 @@ const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 /// The status of an object that is reconciled.
 #[must_use]
 pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
-    let previous = &view.observed.status;
-    let reckoned = view.is_reckoned();
+    let previous = &view.facts.observed.status;
+    let reckoned = view.facts.is_timetable_known;
     let upcoming = view.outlook.shown(view.now);
-    let generation = view.spec.metadata.generation;
+    let generation = view.facts.spec.metadata.generation;
     let workload = workload(view);
     TDSetStatus {
         observed_generation: generation,
@@ -41,22 +41,23 @@ pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStat
         next_transition: upcoming.first().filter(|_| reckoned).cloned(),
         upcoming: (reckoned && !upcoming.is_empty()).then(|| upcoming.to_vec()),
         tzdb: Some(time_zone::database_version().to_owned()),
-        conditions: Some(conditions(previous, statements(view), generation, view.observed.now)),
+        conditions: Some(conditions(previous, statements(view), generation, view.facts.observed.now)),
     }
 }
 
 /// The ramp that the count is on. One whose first step was refused has not begun. One that is interrupted by what cannot be
 /// read goes on afterwards, unless the timetable asks for something else meanwhile, or an edit may have changed its pace.
 fn ramp(view: &ScheduleState) -> Option<RampStatus> {
-    let Observed { status, carried, .. } = view.observed;
-    if view.is_unread() {
-        let leads_on = |ramp: &&RampStatus| !view.is_reckoned() || view.scheduled() == Some(ramp.to);
-        let is_over = view.edited() || view.is_reckoned() && view.is_changed();
+    let Observed { status, carried, .. } = view.facts.observed;
+    if view.facts.is_unread() {
+        let leads_on =
+            |ramp: &&RampStatus| !view.facts.is_timetable_known || view.scheduled() == Some(ramp.to);
+        let is_over = view.facts.is_edited || view.facts.is_timetable_known && view.is_changed();
         let told = status.ramp.as_ref().filter(|_| !is_over);
         return carried.ramp.as_ref().filter(leads_on).or(told).cloned();
     }
     let ramp = view.replica_target.ramp.clone()?;
-    (status.ramp.as_ref() == Some(&ramp) || !view.is_count_refused()).then_some(ramp)
+    (status.ramp.as_ref() == Some(&ramp) || !view.facts.is_count_refused()).then_some(ramp)
 }
 
 /// The conditions about the workload.
@@ -68,16 +69,16 @@ struct Workload {
 }
 
 fn workload(view: &ScheduleState) -> Workload {
-    if let Some(scaled) = view.scaled() {
+    if let Some(scaled) = view.facts.scaled() {
         let selector = scaled.selector().map(str::to_owned);
         return Workload { replicas: scaled.has(), ready: None, selector };
     }
-    let Some(deployment) = view.deployment.ours() else { return Workload::default() };
+    let Some(deployment) = view.facts.deployment.ours() else { return Workload::default() };
     let [replicas, ready, ..] = deployment.numbers();
     Workload {
         replicas: Some(replicas),
         ready: Some(ready),
-        selector: Some(names::selector_text(view.spec.name())),
+        selector: Some(names::selector_text(view.facts.spec.name())),
     }
 }
 

@@ -5,8 +5,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::facts::Counter;
 use super::hold::Hold;
-use super::schedule_state::{Counter, ScheduleState};
+use super::schedule_state::ScheduleState;
 use crate::kinds::tdset::api::v1::{PastTransition, Phase};
 use crate::kinds::tdset::observation::Writer;
 
@@ -19,26 +20,26 @@ const LOOKS_BACK: [i64; 3] = [1, 8, 400];
 impl ScheduleState<'_> {
     /// The transition between what the status says and now, where it was carried out, or is by this plan.
     pub fn transition(&self) -> Option<PastTransition> {
-        if !self.counts() || self.is_count_refused() {
+        if !self.facts.writes_count() || self.facts.is_count_refused() {
             return None;
         }
         // Where the workload is left alone no count is carried out.
         self.scheduled()?;
-        let (to, held) = (self.effective.phase(), self.held());
+        let (to, held) = (self.effective.phase(), self.facts.hold);
         // What another client wrote meanwhile stands, and nothing was carried out.
         let stands = self.replica_target.manual.is_some() && self.wanted().is_none();
         let is_all = held.is_some() || self.effective.replicas.is_none();
         if is_all && stands && self.carried(&to).is_none() {
             return None;
         }
-        let told = match held {
-            Some(_) => self.told().unwrap_or_default(),
-            None => self.told()?,
+        let reported = match held {
+            Some(_) => self.facts.reported.clone().unwrap_or_default(),
+            None => self.facts.reported.clone()?,
         };
         let from = match held {
-            Some(_) => self.before_the_hold(told, &to)?,
-            None if told == to => self.untold(&to)?,
-            None => told,
+            Some(_) => self.before_the_hold(reported, &to)?,
+            None if reported == to => self.untold(&to)?,
+            None => reported,
         };
         // The count for all other times may be taken out while the workload is on its way there.
         let is_goal = to.replicas.is_none() && from.window == to.window && from.replicas == self.scheduled();
@@ -60,19 +61,19 @@ impl ScheduleState<'_> {
     /// What there was until the count was no longer held back: the count that was found, where that is another one; or
     /// else what the last transition led to, for its successor may be written and not reported. None where that is what
     /// the timetable asks for, and where a ramp goes on whose beginning was reported.
-    fn before_the_hold(&self, told: Phase, to: &Phase) -> Option<Phase> {
+    fn before_the_hold(&self, reported: Phase, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
             return Some(carried.from.clone());
         }
         let scheduled = self.scheduled()?;
-        let last = self.observed.status.last_transition.as_ref().map(|last| &last.to);
-        let goes_on = self.observed.status.ramp.as_ref().is_some_and(|ramp| ramp.to == scheduled);
-        if self.held() == Some(Hold::Unread) && goes_on && last == Some(to) {
+        let last = self.facts.observed.status.last_transition.as_ref().map(|last| &last.to);
+        let goes_on = self.facts.observed.status.ramp.as_ref().is_some_and(|ramp| ramp.to == scheduled);
+        if self.facts.hold == Some(Hold::Unread) && goes_on && last == Some(to) {
             return None;
         }
-        let found = self.counter().filter(|counter| counter.differs(scheduled));
+        let found = self.facts.counter().filter(|counter| counter.differs(scheduled));
         if let Some(found) = found {
-            return Some(Phase { replicas: Some(found.count()), ..told }).filter(|from| from != to);
+            return Some(Phase { replicas: Some(found.count()), ..reported }).filter(|from| from != to);
         }
         last.filter(|last| last.replicas != to.replicas).cloned()
     }
@@ -81,23 +82,23 @@ impl ScheduleState<'_> {
     /// status never reported, because the next transition, back to what it reports, came first.
     fn untold(&self, to: &Phase) -> Option<Phase> {
         if let Some(carried) = self.carried(to) {
-            let is_reported = self.observed.carried.reported_by(&self.observed.status).is_some();
+            let is_reported = self.facts.observed.carried.reported_by(&self.facts.observed.status).is_some();
             return Some(carried.from.clone()).filter(|_| !is_reported);
         }
         let is_ours =
             |found: &Counter| matches!(found.writer(), Writer::Ours | Writer::Maker) && !found.is_unset();
         let (found, wanted) = match self.replica_target.workload {
-            Some(count) => (self.workload(), Some(count)),
-            None => (self.counter(), self.wanted()),
+            Some(count) => (self.facts.workload(), Some(count)),
+            None => (self.facts.counter(), self.wanted()),
         };
         let found = found.filter(is_ours)?;
-        let is_on_a_ramp = self.replica_target.ramp.is_some() || self.observed.status.ramp.is_some();
+        let is_on_a_ramp = self.replica_target.ramp.is_some() || self.facts.observed.status.ramp.is_some();
         if wanted.is_none_or(|wanted| wanted == found.count()) || is_on_a_ramp {
             return None;
         }
         let passed =
             self.boundary().filter(|_| self.has_missed()).and_then(|time| time.checked_sub(INSTANT).ok());
-        let window = match (&self.observed.carried.transition, passed) {
+        let window = match (&self.facts.observed.carried.transition, passed) {
             (Some(carried), _) if carried.to.replicas == Some(found.count()) => carried.to.window.clone(),
             (_, Some(passed)) => self.schedule().effective(passed).phase().window,
             (_, None) => return None,
@@ -107,19 +108,20 @@ impl ScheduleState<'_> {
 
     /// The transition to that, where it was carried out and not reported.
     fn carried(&self, to: &Phase) -> Option<&PastTransition> {
-        self.observed.carried.transition.as_ref().filter(|carried| carried.to == *to)
+        self.facts.observed.carried.transition.as_ref().filter(|carried| carried.to == *to)
     }
 
     /// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is
     /// asked for now may be what was reported then.
     pub fn has_missed(&self) -> bool {
-        let promised = self.observed.status.next_transition.as_ref();
+        let promised = self.facts.observed.status.next_transition.as_ref();
         promised.is_some_and(|next| next.time.0 <= self.now)
     }
 
     /// When the timetable began to ask for what it asks for now, as far as the status knew of it before.
     pub fn boundary(&self) -> Option<Timestamp> {
-        let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
+        let promised =
+            self.facts.observed.status.next_transition.as_ref().filter(|_| !self.facts.is_edited)?;
         let before = promised.time.0.checked_sub(INSTANT).ok()?;
         let passed = self.schedule().changes(before).take_while(|change| change.time <= self.now);
         passed.last().map(|change| change.time)
