@@ -9,9 +9,10 @@ mod events;
 mod facts;
 mod hold;
 mod lent;
-mod replica_target;
-mod schedule_state;
+mod moment;
+mod standing;
 mod status;
+mod target;
 mod transitions;
 
 pub use events::{problems, warnings};
@@ -41,9 +42,9 @@ use crate::controllers::manifest::{Manifest, Place};
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
-use facts::{Counter, controlled};
+use facts::{Counter, Facts, controlled};
 use hold::Hold;
-use schedule_state::ScheduleState;
+use target::{Target, View};
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
@@ -81,41 +82,43 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     match &spec.timetable {
         _ if spec.is_deleting() => leaving(spec, observed),
         Ok(timetable) => follow(spec, timetable, observed),
-        Err(faults) => told(observed, status::invalid(&spec.metadata, faults, observed)),
+        Err(faults) => report(observed, status::invalid(&spec.metadata, faults, observed)),
     }
 }
 
 /// What to do for an object that has a timetable.
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
-    let mut view = ScheduleState::new(spec, timetable, observed);
-    view.manual_max = replica_target::manual_max(&view);
-    view.replica_target = replica_target::compute(&view);
-    if let Some(before) = view.to_note() {
-        return note(observed, before);
+    let facts = Facts::new(spec, observed);
+    let moment = clocks::present(&facts, timetable);
+    let to_restore = lent::to_restore(&facts, moment.effective());
+    if let Some(before) = lent::to_record(&facts, &moment, to_restore) {
+        return record(observed, before);
     }
-    let transition = view.transition();
-    let status = status::of(&view, transition.clone());
-    let mut plan = told(observed, status);
-    plan.events.splice(0..0, events::of(&view, transition.as_ref()));
-    let boundary = view.next().filter(|_| view.facts.writes_count()).map(|next| next.time);
-    let (actions, whole) = work(&view);
+    let target = Target::new(&facts, &moment, to_restore);
+    let view = View { facts: &facts, moment: &moment, target: &target };
+    let transition = transitions::transition(view);
+    let status = status::of(view, transition.clone());
+    let mut plan = report(observed, status);
+    plan.events.splice(0..0, events::of(view, transition.as_ref()));
+    let boundary = moment.next().filter(|_| facts.writes_count()).map(|next| next.time);
+    let (actions, whole) = work(view);
     Plan {
         actions,
         whole,
-        outlook: Some(Arc::clone(&view.outlook)),
-        is_timed: !view.facts.is_edited && view.facts.hold.is_none_or(|held| held == Hold::Refused),
+        outlook: Some(Arc::clone(&moment.outlook)),
+        is_timed: !facts.is_edited && facts.hold.is_none_or(|hold| hold == Hold::Refused),
         transition,
-        reverted: view.replica_target.reverted.clone().filter(|_| view.replica_target.waits.is_none()),
-        due: boundary.into_iter().chain(view.replica_target.step).min(),
-        wake: Some(wake(&view)),
+        reverted: target.reverted.clone().filter(|_| target.waits.is_none()),
+        due: boundary.into_iter().chain(target.step).min(),
+        wake: Some(wake(view)),
         conflict: conflicts(&plan.status) && !conflicts(&observed.status),
         ..plan
     }
 }
 
-/// Writes down the count that the workload is to get back, before another one is written: a count that is nowhere else
-/// could not be given back after a crash.
-fn note(observed: &Observed, before: i32) -> Plan {
+/// Records the count that the workload is to get back, before another count is written: a count that is nowhere else
+/// could not be restored after a crash.
+fn record(observed: &Observed, before: i32) -> Plan {
     let status = TDSetStatus { replicas_before: Some(before), ..observed.status.clone() };
     Plan { status, due: Some(observed.now), wake: Some(observed.now), ..Plan::default() }
 }
@@ -161,43 +164,34 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
     let step = write.or_else(|| waits.is_none().then(released));
     let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
-    Plan { actions: step.into_iter().map(Action).collect(), wake, ..told(observed, status) }
+    Plan { actions: step.into_iter().map(Action).collect(), wake, ..report(observed, status) }
 }
 
-/// Nothing but that status, and the events of what it says newly.
-fn told(observed: &Observed, status: TDSetStatus) -> Plan {
+/// A plan of that status alone, with the events about what is new in it.
+fn report(observed: &Observed, status: TDSetStatus) -> Plan {
     let conditions = |status: &'_ TDSetStatus| status.conditions.clone().unwrap_or_default();
     let events = warnings(&conditions(&observed.status), &conditions(&status)).collect();
     Plan { status, events, ..Plan::default() }
 }
 
-fn wake(view: &ScheduleState) -> Timestamp {
-    let now = view.now;
-    let resync = view.facts.spec.resync;
-    let foreign = view.facts.deployment.is_foreign() || view.facts.service.is_foreign();
-    let unwatched = match &view.facts.observed.target {
+fn wake(View { facts, moment, target }: View) -> Timestamp {
+    let (observed, resync) = (facts.observed, facts.spec.resync);
+    let unwatched = match &observed.target {
         Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
-        None => foreign,
+        None => facts.deployment.is_foreign() || facts.service.is_foreign(),
     };
     let unwatched = unwatched
-        || view.facts.observed.unread_object.is_some()
-        || view.facts.observed.unread_autoscalers.is_some()
-        || view.facts.observed.is_unwatched
-        || (view.facts.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.facts.is_keda());
-    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.facts.spec.uid()) };
-    let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
-    let latest = now.checked_add(sleep).unwrap_or(now);
-    let next = view.next().map(|next| next.time);
-    let contests = view
-        .facts
-        .observed
-        .contest
-        .iter()
-        .chain(&view.facts.observed.repair_contest)
-        .map(|contest| contest.over);
-    let read = view.facts.scaled().and_then(|scaled| scaled.stands_for);
-    let read = read.and_then(|time| now.checked_add(SignedDuration::try_from(time).ok()?).ok());
-    let times = [next, view.replica_target.step, view.replica_target.waits, view.repairs_wait(), read];
+        || observed.unread_object.is_some()
+        || observed.unread_autoscalers.is_some()
+        || observed.is_unwatched
+        || (observed.autoscaler.as_ref().is_some_and(Result::is_err) && facts.is_keda());
+    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, facts.spec.uid()) };
+    let after = |time: Duration| moment.time.checked_add(SignedDuration::try_from(time).ok()?).ok();
+    let latest = after(sleep).unwrap_or(moment.time);
+    let next = moment.next().map(|next| next.time);
+    let contests = observed.contest.iter().chain(&observed.repair_contest).map(|contest| contest.over);
+    let read = facts.scaled().and_then(|scaled| after(scaled.stands_for?));
+    let times = [next, target.step, target.waits, target.repairs_wait, read];
     times.into_iter().flatten().chain(contests).fold(latest, Timestamp::min)
 }
 
@@ -211,31 +205,32 @@ fn spread(sleep: Duration, uid: &str) -> Duration {
 
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
-fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
-    let (wanted, is_on) =
-        (view.facts.spec.leaves_something(), finalizer::is_on(&view.facts.spec.metadata, FINALIZER));
-    let finalizer = |on: bool| finalizer::write::<TDSet>(&view.facts.spec.metadata, FINALIZER, on, MANAGER);
+fn work(view: View) -> (Vec<Action>, Whole) {
+    let View { facts, target, .. } = view;
+    let metadata = &facts.spec.metadata;
+    let (wanted, is_on) = (facts.spec.leaves_something(), finalizer::is_on(metadata, FINALIZER));
+    let finalizer = |on: bool| finalizer::write::<TDSet>(metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
-    if view.facts.observed.unread_object.is_some() {
+    if facts.observed.unread_object.is_some() {
         return (steps.into_iter().map(Action).collect(), Whole::default());
     }
-    steps.extend(view.facts.counter().and_then(|counter| count(view, &counter)));
-    let beside = beside_the_autoscaler(view);
+    steps.extend(facts.counter().and_then(|counter| count(target, &counter)));
+    let beside = beside_the_autoscaler(facts, target);
     let is_beside = beside.is_some();
     steps.extend(beside);
     let mut whole = Whole::default();
-    if let Some(create) = view.facts.create() {
+    if let Some(create) = facts.spec.create() {
         let write = made(view, create);
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
-        if let Some(found) = unclaimed(view).filter(|_| write.is_some()) {
+        if let Some(found) = unclaimed(facts).filter(|_| write.is_some()) {
             // A count that was just written is claimed thereby; the one that was seen would be written over it.
-            steps.extend(claim(view, found).filter(|_| !is_beside));
+            steps.extend(claim(facts, target, found).filter(|_| !is_beside));
         } else {
-            whole.deployment = write.is_none() && stands(view, &view.facts.deployment);
+            whole.deployment = write.is_none() && stands(target, &facts.deployment);
             steps.extend(write);
         }
         let write = in_front(view, create);
-        whole.service = write.is_none() && stands(view, &view.facts.service);
+        whole.service = write.is_none() && stands(target, &facts.service);
         steps.extend(write);
     }
     steps.extend((is_on && !wanted).then(|| finalizer(false)));
@@ -243,14 +238,11 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
 }
 
 /// Whether what was made is not as it is asked for, and is left so for now: another client changes it each time.
-fn is_left_changed(view: &ScheduleState) -> bool {
-    let Some(create) = view.facts.create().filter(|_| view.repairs_wait().is_some()) else { return false };
-    let deployment = view
-        .facts
-        .deployment
-        .ours()
-        .map(|found| deviation(&deployment::deployment(view.facts.spec, create), found));
-    let service = service::service(view.facts.spec, create).zip(view.facts.service.ours());
+fn is_left_changed(View { facts, target, .. }: View) -> bool {
+    let Some(create) = facts.spec.create().filter(|_| target.repairs_wait.is_some()) else { return false };
+    let deployment = facts.deployment.ours();
+    let deployment = deployment.map(|found| deviation(&deployment::deployment(facts.spec, create), found));
+    let service = service::service(facts.spec, create).zip(facts.service.ours());
     let service = service.map(|(wanted, found)| deviation(&wanted, found));
     deployment.max(service) > Some(Deviation::Nothing)
 }
@@ -264,20 +256,20 @@ where
 }
 
 /// Whether there is such an object that is ours and stays, and that would be put back.
-fn stands<K: Resource<DynamicType = ()>>(view: &ScheduleState, owned: &OwnedObject<K>) -> bool {
-    owned.ours().is_some_and(|found| !is_going(found.meta())) && view.repairs_wait().is_none()
+fn stands<K: Resource<DynamicType = ()>>(target: &Target, owned: &OwnedObject<K>) -> bool {
+    owned.ours().is_some_and(|found| !is_going(found.meta())) && target.repairs_wait.is_none()
 }
 
 /// The Deployment whose count would be lost if the template was applied: it came with the template, and has no owner of its
 /// own yet.
-fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a FoundDeployment> {
-    view.facts.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
+fn unclaimed<'a>(facts: &Facts<'a>) -> Option<&'a FoundDeployment> {
+    facts.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
 /// Claims the count of a Deployment where no other one is written, without force: only while it stands.
-fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
-    let is_written = matches!(view.facts.counter(), Some(Counter::Deployment(_)))
-        && view.wanted().is_some_and(|wanted| wanted != found.replicas());
+fn claim(facts: &Facts, target: &Target, found: &FoundDeployment) -> Option<ApiWrite> {
+    let is_written = matches!(facts.counter(), Some(Counter::Deployment(_)))
+        && target.count.is_some_and(|count| count != found.replicas());
     if is_written || is_going(&found.metadata) {
         return None;
     }
@@ -286,71 +278,55 @@ fn claim(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
 }
 
 /// The Deployment, but for the count of one that is there.
-fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
-    let wanted = || deployment::deployment(view.facts.spec, create);
-    match view.facts.deployment {
+fn made(View { facts, target, .. }: View, create: &Create) -> Option<ApiWrite> {
+    let wanted = || deployment::deployment(facts.spec, create);
+    match facts.deployment {
         OwnedObject::Foreign => None,
-        OwnedObject::Ours(_) if view.facts.observed.whole.deployment => None,
+        OwnedObject::Ours(_) if facts.observed.whole.deployment => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
-        OwnedObject::Absent if !view.facts.is_timetable_known => None,
+        OwnedObject::Absent if !facts.is_timetable_known => None,
         OwnedObject::Absent => {
-            // It has to begin with some count: also while none is written, with the one that is asked for.
-            let is_scaled = view.facts.spec.autoscaler.is_some();
-            let count = if is_scaled { view.sleeps().then_some(0) } else { begins_with(view) };
+            // It has to begin with some count: while no count is written, with the scheduled count.
+            let count = match &facts.spec.autoscaler {
+                Some(_) => target.is_asleep.then_some(0),
+                None => target.count.or(target.scheduled),
+            };
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted(), replicas),
                 None => wanted(),
             };
             Some(new(manifest))
         }
-        OwnedObject::Ours(found) => update(view, wanted(), found),
+        OwnedObject::Ours(found) => update(target, wanted(), found),
     }
 }
 
-/// The count that a Deployment is made with: while no count is written, the scheduled one.
-fn begins_with(view: &ScheduleState) -> Option<i32> {
-    view.wanted().or_else(|| view.scheduled())
+/// Writes the count of a workload that an autoscaler has, if it is to begin to sleep or to wake.
+fn beside_the_autoscaler(facts: &Facts, target: &Target) -> Option<ApiWrite> {
+    let count = target.workload.filter(|_| target.waits.is_none())?;
+    write_count(&facts.workload()?, count)
 }
 
-/// Writes the count of a workload that an autoscaler has, where it is to begin to sleep or to wake.
-fn beside_the_autoscaler(view: &ScheduleState) -> Option<ApiWrite> {
-    let target = &view.replica_target;
-    let wanted = target.workload.filter(|_| target.waits.is_none())?;
-    match view.facts.workload()? {
-        Counter::Deployment(found) if is_going(&found.metadata) => None,
-        Counter::Deployment(found) => Some(write_count(found, wanted)),
-        Counter::Scale(scaled) => Some(scale::count(scaled, wanted)),
-        Counter::Bounds(_) => None,
-    }
-}
-
-/// Writes the count where the workload has another one, unless another client takes it back each time.
-fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
-    if view.replica_target.waits.is_some() {
-        return None;
-    }
+/// Writes the count if the workload has another one, unless another client reverts it each time.
+fn count(target: &Target, counter: &Counter) -> Option<ApiWrite> {
+    let count = target.count.filter(|_| target.waits.is_none())?;
     match counter {
-        Counter::Deployment(found) => count_of_deployment(view, found),
-        Counter::Scale(scaled) => {
-            let wanted = view.wanted().filter(|wanted| counter.differs(*wanted))?;
-            Some(scale::count(scaled, wanted))
+        Counter::Bounds(found) => autoscaler::bounds(found, count, target.max),
+        workload if workload.differs(count) => write_count(workload, count),
+        _ => None,
+    }
+}
+
+/// Writes that count into a workload, unless the workload is being deleted.
+fn write_count(workload: &Counter, count: i32) -> Option<ApiWrite> {
+    match workload {
+        Counter::Deployment(found) if !is_going(&found.metadata) => {
+            let (manifest, seen) = (deployment::count(found, count), found.metadata.resource_version.clone());
+            Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
         }
-        Counter::Bounds(found) => autoscaler::bounds(found, view.wanted()?, view.most()),
+        Counter::Scale(scaled) => Some(scale::count(scaled, count)),
+        Counter::Deployment(_) | Counter::Bounds(_) => None,
     }
-}
-
-/// The same of a Deployment that was made.
-fn count_of_deployment(view: &ScheduleState, found: &FoundDeployment) -> Option<ApiWrite> {
-    let wanted = view.wanted()?;
-    if wanted == found.replicas() || is_going(&found.metadata) {
-        return None;
-    }
-    Some(write_count(found, wanted))
-}
-
-fn write_count(found: &FoundDeployment, wanted: i32) -> ApiWrite {
-    let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
-    ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen })
 }
 
 /// Makes what is wanted. Whatever has its name meanwhile is left as it is.
@@ -360,12 +336,12 @@ fn new(wanted: Manifest) -> ApiWrite {
 
 /// Applies what is wanted of an object that is ours, if some of it is missing, unless another client changes it each time.
 /// What another client added is removed first, for it may be what an apply is refused for.
-fn update<K>(view: &ScheduleState, wanted: Manifest, found: &K) -> Option<ApiWrite>
+fn update<K>(target: &Target, wanted: Manifest, found: &K) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
     let metadata = found.meta();
-    if view.repairs_wait().is_some() {
+    if target.repairs_wait.is_some() {
         return None;
     }
     let seen = metadata.resource_version.clone();
@@ -383,13 +359,13 @@ where
 }
 
 /// The Service, where one is asked for, or none.
-fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
-    if view.facts.observed.whole.service {
+fn in_front(View { facts, target, .. }: View, create: &Create) -> Option<ApiWrite> {
+    if facts.observed.whole.service {
         return None;
     }
-    match (service::service(view.facts.spec, create), &view.facts.service) {
+    match (service::service(facts.spec, create), &facts.service) {
         (Some(manifest), OwnedObject::Absent) => Some(new(manifest)),
-        (Some(wanted), OwnedObject::Ours(found)) => update(view, wanted, *found),
+        (Some(wanted), OwnedObject::Ours(found)) => update(target, wanted, *found),
         (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(ApiWrite::Delete {
             place: Place::of(*found),
             uid: found.metadata.uid.clone()?,

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::facts::Counter;
+use super::facts::{Counter, Facts};
 use super::hold::Hold;
-use super::schedule_state::ScheduleState;
+use super::target::View;
 use crate::api::condition;
 use crate::controllers::api_write::Note;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
@@ -72,38 +72,40 @@ pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item
 }
 
 /// Events of counts that were written: by the timetable, and in place of what another client wrote.
-pub fn of(view: &ScheduleState, transition: Option<&PastTransition>) -> impl Iterator<Item = Note> {
+pub fn of(view: View, transition: Option<&PastTransition>) -> impl Iterator<Item = Note> {
     let transition = transition.map(|transition| scheduled(view, transition));
-    let reverted = view.facts.observed.carried.reverted.as_ref().map(|reverted| taken_back(view, reverted));
+    let reverted = view.facts.observed.carried.reverted.as_ref();
+    let reverted = reverted.map(|reverted| taken_back(view.facts, reverted));
     transition.into_iter().chain(reverted)
 }
 
 /// `replicas 3 → 5: window evening, 180 ms late`.
-fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
+fn scheduled(View { facts, target, .. }: View, transition: &PastTransition) -> Note {
     let PastTransition { from, to, lateness_ms, .. } = transition;
     let rule = match to.window.split_once('/') {
         Some((_, exception)) => format!("exception {exception}"),
         None if to.window.is_empty() => "outside all windows".to_owned(),
         None => format!("window {}", to.window),
     };
-    let when = match view.facts.hold {
+    let when = match facts.hold {
         Some(Hold::Refused) => format!("{}, {lateness_ms} ms late", Hold::Refused.ended()),
-        Some(held) => held.ended().to_owned(),
-        None if view.facts.is_edited => "after a change of the object".to_owned(),
+        Some(hold) => hold.ended().to_owned(),
+        None if facts.is_edited => "after a change of the object".to_owned(),
         None => format!("{lateness_ms} ms late"),
     };
     // What is left alone had the count that it gets back.
-    let before = view.noted();
-    let count = |phase: &Phase| phase.replicas.or(before).map_or_else(String::new, |count| count.to_string());
+    let count = |phase: &Phase| {
+        phase.replicas.or(target.to_restore).map_or_else(String::new, |count| count.to_string())
+    };
     let text = format!("replicas {} → {}: {rule}, {when}", count(from), count(to));
     Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
 }
 
 /// `replicas 9 → 2: taken back from kubectl`.
-fn taken_back(view: &ScheduleState, reverted: &Reverted) -> Note {
+fn taken_back(facts: &Facts, reverted: &Reverted) -> Note {
     let Reverted { manager, from, to, field } = reverted;
     let who = manager.as_deref().unwrap_or("another client");
-    let what = match (field, view.facts.counter()) {
+    let what = match (field, facts.counter()) {
         (CountField::Min, Some(Counter::Bounds(bounds))) => {
             format!("{} of {}", bounds.fields().0, bounds.shown())
         }

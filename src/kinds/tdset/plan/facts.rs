@@ -4,17 +4,13 @@
 //! Assumes: the observation belongs to the object of the spec.
 //! Never: compares anything with the time. The clock may be corrected, see `clocks.rs`.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::hold::{self, Hold};
-use crate::api::{GROUP, condition};
+use crate::api::GROUP;
 use crate::kinds::tdset::actions;
-use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::api::v1::{
-    AutoscalerKind, ControllerPolicy, Create, Phase, TDSetStatus, UnreadableDates,
-};
+use crate::kinds::tdset::api::status::Reason;
+use crate::kinds::tdset::api::v1::{AutoscalerKind, ControllerPolicy, Phase, TDSetStatus, UnreadableDates};
 use crate::kinds::tdset::observation::{
     Blocker, Bounds, Controller, FoundDeployment, Observed, OwnedObject, Scaled, Writer,
 };
@@ -106,11 +102,6 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The workload that gatehouse is to make.
-    pub fn create(&self) -> Option<&'a Create> {
-        self.spec.create()
-    }
-
     /// The workload that another client made, if it could be read.
     pub fn scaled(&self) -> Option<&'a Scaled> {
         self.observed.target.as_ref()?.as_ref().ok()
@@ -147,22 +138,10 @@ impl<'a> Facts<'a> {
 
     /// The workload itself, if it is there.
     pub fn workload(&self) -> Option<Counter<'a>> {
-        match self.create() {
+        match self.spec.create() {
             Some(_) => self.deployment.ours().map(Counter::Deployment),
             None => self.scaled().map(Counter::Scale),
         }
-    }
-
-    /// The condition about counts of other clients, as the status has it.
-    pub fn override_condition(&self) -> Option<&'a Condition> {
-        let conditions = self.observed.status.conditions.as_deref().unwrap_or_default();
-        condition::find(conditions, ConditionType::ManualOverride.as_str())
-    }
-
-    /// The time since which the status reports that no count of another client stands.
-    pub fn override_ended(&self) -> Option<Timestamp> {
-        let found = self.override_condition()?;
-        (found.status == "False").then_some(found.last_transition_time.0)
     }
 
     /// Whether the API server has refused the count in this reconciliation.

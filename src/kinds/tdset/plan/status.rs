@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 use super::conditions::statements;
-use super::schedule_state::ScheduleState;
+use super::facts::Facts;
+use super::target::View;
 use crate::api::condition::{self, Statement};
 use crate::api::field::{FieldError, Path, Segment};
 use crate::api::time_zone;
@@ -22,42 +23,43 @@ const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 
 /// The status of an object that is reconciled.
 #[must_use]
-pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
-    let previous = &view.facts.observed.status;
-    let reckoned = view.facts.is_timetable_known;
-    let upcoming = view.outlook.shown(view.now);
-    let generation = view.facts.spec.metadata.generation;
-    let workload = workload(view);
+pub fn of(view: View, transition: Option<PastTransition>) -> TDSetStatus {
+    let View { facts, moment, target } = view;
+    let previous = &facts.observed.status;
+    let is_known = facts.is_timetable_known;
+    let upcoming = moment.outlook.shown(moment.time);
+    let generation = facts.spec.metadata.generation;
+    let workload = workload(facts);
     TDSetStatus {
         observed_generation: generation,
-        active_window: reckoned.then(|| view.effective.source.to_string()),
-        scheduled_replicas: view.effective.replicas.filter(|_| reckoned),
-        replicas_before: view.before(),
+        active_window: is_known.then(|| moment.phase.window.clone()),
+        scheduled_replicas: moment.phase.replicas.filter(|_| is_known),
+        replicas_before: target.replicas_before,
         replicas: workload.replicas,
         ready_replicas: workload.ready,
         selector: workload.selector,
         last_transition: transition.or_else(|| previous.last_transition.clone()),
         ramp: ramp(view),
-        next_transition: upcoming.first().filter(|_| reckoned).cloned(),
-        upcoming: (reckoned && !upcoming.is_empty()).then(|| upcoming.to_vec()),
+        next_transition: upcoming.first().filter(|_| is_known).cloned(),
+        upcoming: (is_known && !upcoming.is_empty()).then(|| upcoming.to_vec()),
         tzdb: Some(time_zone::database_version().to_owned()),
-        conditions: Some(conditions(previous, statements(view), generation, view.facts.observed.now)),
+        conditions: Some(conditions(previous, statements(view), generation, facts.observed.now)),
     }
 }
 
 /// The ramp that the count is on. One whose first step was refused has not begun. One that is interrupted by what cannot be
 /// read goes on afterwards, unless the timetable asks for something else meanwhile, or an edit may have changed its pace.
-fn ramp(view: &ScheduleState) -> Option<RampStatus> {
-    let Observed { status, carried, .. } = view.facts.observed;
-    if view.facts.is_unread() {
-        let leads_on =
-            |ramp: &&RampStatus| !view.facts.is_timetable_known || view.scheduled() == Some(ramp.to);
-        let is_over = view.facts.is_edited || view.facts.is_timetable_known && view.is_changed();
-        let told = status.ramp.as_ref().filter(|_| !is_over);
-        return carried.ramp.as_ref().filter(leads_on).or(told).cloned();
+fn ramp(View { facts, moment, target }: View) -> Option<RampStatus> {
+    let Observed { status, carried, .. } = facts.observed;
+    if facts.is_unread() {
+        let is_known = facts.is_timetable_known;
+        let leads_on = |ramp: &&RampStatus| !is_known || target.scheduled == Some(ramp.to);
+        let is_over = facts.is_edited || is_known && moment.is_changed(facts);
+        let reported = status.ramp.as_ref().filter(|_| !is_over);
+        return carried.ramp.as_ref().filter(leads_on).or(reported).cloned();
     }
-    let ramp = view.replica_target.ramp.clone()?;
-    (status.ramp.as_ref() == Some(&ramp) || !view.facts.is_count_refused()).then_some(ramp)
+    let ramp = target.ramp.clone()?;
+    (status.ramp.as_ref() == Some(&ramp) || !facts.is_count_refused()).then_some(ramp)
 }
 
 /// The conditions about the workload.
@@ -68,17 +70,17 @@ struct Workload {
     selector: Option<String>,
 }
 
-fn workload(view: &ScheduleState) -> Workload {
-    if let Some(scaled) = view.facts.scaled() {
+fn workload(facts: &Facts) -> Workload {
+    if let Some(scaled) = facts.scaled() {
         let selector = scaled.selector().map(str::to_owned);
         return Workload { replicas: scaled.has(), ready: None, selector };
     }
-    let Some(deployment) = view.facts.deployment.ours() else { return Workload::default() };
+    let Some(deployment) = facts.deployment.ours() else { return Workload::default() };
     let [replicas, ready, ..] = deployment.numbers();
     Workload {
         replicas: Some(replicas),
         ready: Some(ready),
-        selector: Some(names::selector_text(view.facts.spec.name())),
+        selector: Some(names::selector_text(facts.spec.name())),
     }
 }
 
