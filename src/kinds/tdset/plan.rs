@@ -8,8 +8,8 @@ mod conditions;
 mod events;
 mod facts;
 mod hold;
-mod lent;
 mod moment;
+mod own_count;
 mod standing;
 mod status;
 mod target;
@@ -90,8 +90,8 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let facts = Facts::new(spec, observed);
     let moment = clocks::present(&facts, timetable);
-    let to_restore = lent::to_restore(&facts, moment.effective());
-    if let Some(before) = lent::to_record(&facts, &moment, to_restore) {
+    let to_restore = own_count::to_restore(&facts, moment.effective());
+    if let Some(before) = own_count::to_record(&facts, &moment, to_restore) {
         return record(observed, before);
     }
     let target = Target::new(&facts, &moment, to_restore);
@@ -152,9 +152,9 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let autoscaler = observed.autoscaler.as_ref().filter(|_| bounds.is_some());
     let unread = observed.unread_object.as_ref().filter(|_| spec.leaves_something());
     let unread = unread.or(target).or_else(|| autoscaler.and_then(|found| found.as_ref().err()));
-    // Where it is not known whether an autoscaler has the count, that is written only if nothing is to be changed.
-    let held = observed.unread_autoscalers.as_ref().filter(|_| left.is_some() && write.is_some());
-    let (write, unread) = (write.filter(|_| held.is_none()), unread.or(held));
+    // While it is not known whether an autoscaler has the count, a count that differs is not written.
+    let doubt = observed.unread_autoscalers.as_ref().filter(|_| left.is_some() && write.is_some());
+    let (write, unread) = (write.filter(|_| doubt.is_none()), unread.or(doubt));
     let waits = unread.filter(|blocker| UNREAD.contains(&blocker.reason));
     let refused = observed.refused.as_ref().map(|refused| (conditions::reason(refused), &*refused.why));
     let status = match refused.or_else(|| waits.map(|blocker| (blocker.reason, &*blocker.message))) {

@@ -9,8 +9,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{Counter, Facts};
-use super::lent;
 use super::moment::Moment;
+use super::own_count;
 use crate::kinds::tdset::api::schedule::{Effective, Transition};
 use crate::kinds::tdset::observation::Writer;
 use crate::kinds::tdset::spec::Timetable;
@@ -51,7 +51,7 @@ fn is_written(facts: &Facts, now: &Moment, next: &Transition) -> bool {
     if !is_ahead || !reports(facts, now.effective()) || facts.hold.is_some() || status.ramp.is_some() {
         return false;
     }
-    let to_restore = lent::to_restore(facts, now.effective());
+    let to_restore = own_count::to_restore(facts, now.effective());
     let (before, after) = (now.effective().replicas.or(to_restore), next.to.replicas.or(to_restore));
     // Beside an autoscaler that rests, the bounds are as they were.
     let rests = facts.observed.autoscaler.is_some() && (before == Some(0) || after == Some(0));

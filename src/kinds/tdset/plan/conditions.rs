@@ -28,27 +28,29 @@ struct Crew {
     count: i32,
     /// Those that are ready, or where that is not reported, those that exist.
     good: i32,
-    /// Whether that speaks of the workload as it is now.
-    seen: bool,
+    /// Whether both numbers belong to the present spec of the workload.
+    is_current: bool,
     /// The same for a user.
-    said: String,
+    message: String,
 }
 
 impl Crew {
     fn of(facts: &Facts) -> Option<Self> {
-        let said =
+        let message =
             |count: i32, good: i32, word: &str| format!("{} of {count} replicas are {word}", good.min(count));
         if let Some(scaled) = facts.scaled() {
             let count = scaled.count();
             let Some(good) = scaled.has() else {
-                let said = format!("{} {} has no count", scaled.place.resource.kind, scaled.place.name);
-                return Some(Self { count, good: count, seen: true, said });
+                let message = format!("{} {} has no count", scaled.place.resource.kind, scaled.place.name);
+                return Some(Self { count, good: count, is_current: true, message });
             };
-            return Some(Self { count, good, seen: good <= count, said: said(count, good, "there") });
+            let message = message(count, good, "there");
+            return Some(Self { count, good, is_current: good <= count, message });
         }
         let deployment = facts.deployment.ours()?;
         let (count, [_, good, ..]) = (deployment.replicas(), deployment.numbers());
-        Some(Self { count, good, seen: deployment.is_seen(), said: said(count, good, "ready") })
+        let message = message(count, good, "ready");
+        Some(Self { count, good, is_current: deployment.is_seen(), message })
     }
 }
 
@@ -75,7 +77,7 @@ fn ready(view: View) -> Statement {
     if let Some(taken) = taken(facts) {
         return about.is(false, Reason::NameTaken, taken);
     }
-    let Some(Crew { count, good, seen, said: message }) = Crew::of(facts) else {
+    let Some(Crew { count, good, is_current, message }) = Crew::of(facts) else {
         return about.is(false, Reason::PodsNotReady, "the Deployment is not there yet");
     };
     if target.waits.is_some() || super::is_left_changed(view) {
@@ -85,7 +87,7 @@ fn ready(view: View) -> Statement {
             format!("{message}; {}", contested(facts).unwrap_or_default()),
         );
     }
-    if good < count || !seen {
+    if good < count || !is_current {
         return about.is(false, Reason::PodsNotReady, message);
     }
     if facts.spec.is_suspended {

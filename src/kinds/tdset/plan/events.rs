@@ -60,14 +60,15 @@ pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, R
 
 /// Events for conditions that need a user's attention, where they are new.
 pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
-    let mut told = HashSet::new();
-    // Two conditions may say the same.
-    let problems = problems(after).filter(move |(said, reason)| told.insert((*reason, said.message.clone())));
-    problems.filter_map(|(said, reason)| {
-        let news = condition::find(before, &said.type_)
-            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
-        let text = || said.message.clone();
-        news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })
+    let mut reported = HashSet::new();
+    // Two conditions may have the same message.
+    let problems =
+        problems(after).filter(move |(new, reason)| reported.insert((*reason, new.message.clone())));
+    problems.filter_map(|(new, reason)| {
+        let is_news = condition::find(before, &new.type_)
+            .is_none_or(|old| (&old.reason, &old.message) != (&new.reason, &new.message));
+        let text = || new.message.clone();
+        is_news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })
     })
 }
 

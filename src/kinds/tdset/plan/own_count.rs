@@ -37,8 +37,8 @@ fn goal_before_the_edit(facts: &Facts, effective: &Effective) -> Option<i32> {
 /// The count that the workload is to get back and that is still to be recorded, before the first count of the timetable
 /// is written. None if it is not known any more.
 pub fn to_record(facts: &Facts, moment: &Moment, to_restore: Option<i32>) -> Option<i32> {
-    let is_lent = moment.phase.replicas.is_some() && !moment.timetable.schedule.has_default();
-    if !is_lent || !facts.writes_count() || to_restore.is_some() {
+    let is_temporary = moment.phase.replicas.is_some() && !moment.timetable.schedule.has_default();
+    if !is_temporary || !facts.writes_count() || to_restore.is_some() {
         return None;
     }
     let found = facts.workload()?;
