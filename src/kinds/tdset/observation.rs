@@ -32,7 +32,7 @@ use crate::kinds::tdset::api::schedule::{HolidayDates, Outlook};
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
 
-/// All that was read, at one moment.
+/// All that was read at one moment, and what the process remembers of the object.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// That moment.
@@ -45,10 +45,6 @@ pub struct Observed {
     pub service: Option<Arc<Service>>,
     /// The workload of `target.ref`, where one is given.
     pub target: Option<Result<Scaled, Blocker>>,
-    /// Whether that is another one of its name than the one that this process has reported of.
-    pub is_replaced: bool,
-    /// The count that this process has written into its scale last, where it has.
-    pub written: Option<i32>,
     /// The autoscaler of the spec, where one is given.
     pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
     /// Whether changes of that autoscaler, of what was made, or of dates that could not be read, are not noticed.
@@ -63,21 +59,32 @@ pub struct Observed {
     pub dates: HolidayDates,
     /// What of them could not be read.
     pub unread: Option<Blocker>,
-    /// What the timetable was found to ask for, and next, in the reconciliation before.
-    pub outlook: Option<Arc<Outlook>>,
-    /// What of that was made is as it was when it was found to lack nothing of what is asked for.
-    pub whole: Whole,
-    /// What was carried out and not yet reported.
-    pub carried: Unreported,
-    /// Clients that take the count back each time that it is written.
-    pub contest: Option<Contest>,
-    /// Clients that change what was made each time that it is put back, its count aside.
-    pub repair_contest: Option<Contest>,
     /// What the API server has not answered for a while, or will not: then nothing else is known but the time, the
     /// status and what is remembered.
     pub unread_object: Option<Blocker>,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
+    /// The memory of the process. It is empty in the first reconciliation of a process.
+    pub remembered: Remembered,
+}
+
+/// The facts that no read shows: a process remembers them from the reconciliations before.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// The phase of the timetable and its next changes.
+    pub outlook: Option<Arc<Outlook>>,
+    /// The made objects that are as they were when they lacked nothing.
+    pub whole: Whole,
+    /// What was carried out and not yet reported.
+    pub carried: Unreported,
+    /// Clients that revert the count each time that it is written.
+    pub contest: Option<Contest>,
+    /// Clients that revert each repair of the made objects, the count aside.
+    pub repair_contest: Option<Contest>,
+    /// The count that was written last into the scale of the workload that was found.
+    pub written: Option<i32>,
+    /// Whether the workload that was reported last was another one of the same name.
+    pub is_replaced: bool,
 }
 
 /// Which of the objects that were made lack nothing.

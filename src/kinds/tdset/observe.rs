@@ -16,7 +16,7 @@ use super::Operator;
 use super::calendars::Dates;
 use super::kept::ObjectState;
 use super::observation::{
-    Blocker, Bounds, Controller, FoundDeployment, Observed, Scaled, autoscaler, controls,
+    Blocker, Bounds, Controller, FoundDeployment, Observed, Remembered, Scaled, autoscaler, controls,
 };
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
@@ -47,10 +47,13 @@ pub async fn parts(
     let known = Observed {
         now,
         status: said_last(tdset, recall),
-        outlook: kept.outlook(),
-        carried: recall.carried.clone(),
-        contest: recall.reverts.contest(now),
-        repair_contest: recall.repairs.contest(now),
+        remembered: Remembered {
+            outlook: kept.outlook(),
+            carried: recall.carried.clone(),
+            contest: recall.reverts.contest(now),
+            repair_contest: recall.repairs.contest(now),
+            ..Remembered::default()
+        },
         ..Observed::default()
     };
     if spec.timetable.is_err() && !spec.is_deleting() {
@@ -111,9 +114,14 @@ async fn read(
     operator.targets.ends(uid);
     let found = target.as_ref().and_then(|target| target.as_ref().ok()?.scale.metadata.uid.as_ref());
     let written = recall.scaled_to.as_ref().filter(|(uid, _)| Some(uid) == found);
-    Ok(Observed {
-        is_replaced: recall.workload.as_ref().zip(found).is_some_and(|(before, found)| before != found),
+    let remembered = Remembered {
+        whole: kept.whole(deployment.as_ref(), service.as_ref()),
         written: written.map(|(_, count)| *count),
+        is_replaced: recall.workload.as_ref().zip(found).is_some_and(|(before, found)| before != found),
+        ..known.remembered.clone()
+    };
+    Ok(Observed {
+        remembered,
         target,
         autoscaler,
         is_unwatched: is_unwatched || misses_changes(operator, spec),
@@ -122,7 +130,6 @@ async fn read(
         unread_autoscalers,
         dates,
         unread,
-        whole: kept.whole(deployment.as_ref(), service.as_ref()),
         deployment,
         service,
         ..known.clone()

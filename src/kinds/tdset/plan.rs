@@ -30,7 +30,7 @@ use kube::Resource;
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
 use super::observation::{
-    FoundDeployment, Observed, OwnedObject, Reverted, Scaled, Whole, is_only_in_the_template,
+    FoundDeployment, Observed, OwnedObject, Remembered, Reverted, Scaled, Whole, is_only_in_the_template,
 };
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
@@ -189,7 +189,8 @@ fn wake(View { facts, moment, target }: View) -> Timestamp {
     let after = |time: Duration| moment.time.checked_add(SignedDuration::try_from(time).ok()?).ok();
     let latest = after(sleep).unwrap_or(moment.time);
     let next = moment.next().map(|next| next.time);
-    let contests = observed.contest.iter().chain(&observed.repair_contest).map(|contest| contest.over);
+    let Remembered { contest, repair_contest, .. } = &observed.remembered;
+    let contests = contest.iter().chain(repair_contest).map(|contest| contest.over);
     let read = facts.scaled().and_then(|scaled| after(scaled.stands_for?));
     let times = [next, target.step, target.waits, target.repairs_wait, read];
     times.into_iter().flatten().chain(contests).fold(latest, Timestamp::min)
@@ -282,7 +283,7 @@ fn made(View { facts, target, .. }: View, create: &Create) -> Option<ApiWrite> {
     let wanted = || deployment::deployment(facts.spec, create);
     match facts.deployment {
         OwnedObject::Foreign => None,
-        OwnedObject::Ours(_) if facts.observed.whole.deployment => None,
+        OwnedObject::Ours(_) if facts.observed.remembered.whole.deployment => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
         OwnedObject::Absent if !facts.is_timetable_known => None,
         OwnedObject::Absent => {
@@ -360,7 +361,7 @@ where
 
 /// The Service, where one is asked for, or none.
 fn in_front(View { facts, target, .. }: View, create: &Create) -> Option<ApiWrite> {
-    if facts.observed.whole.service {
+    if facts.observed.remembered.whole.service {
         return None;
     }
     match (service::service(facts.spec, create), &facts.service) {

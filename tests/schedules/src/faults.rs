@@ -130,7 +130,7 @@ impl Hand {
         if self.has(Fault::IgnoresAutoscalers) {
             observed.autoscalers.clear();
         }
-        if let Some(contest) = &mut observed.contest {
+        if let Some(contest) = &mut observed.remembered.contest {
             if self.has(Fault::NeverWaits) {
                 contest.until = observed.now;
             }
@@ -139,11 +139,11 @@ impl Hand {
             }
         }
         if self.has(Fault::PutsBackAtOnce)
-            && let Some(contest) = &mut observed.repair_contest
+            && let Some(contest) = &mut observed.remembered.repair_contest
         {
             contest.until = observed.now;
         }
-        observed.whole.service |= self.has(Fault::LeavesTheService) && observed.service.is_some();
+        observed.remembered.whole.service |= self.has(Fault::LeavesTheService) && observed.service.is_some();
         if self.has(Fault::ForgetsRampsInEdits)
             && observed.status.observed_generation != tdset.metadata.generation
         {

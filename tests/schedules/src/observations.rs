@@ -17,7 +17,7 @@ use gatehouse::kinds::tdset::api::status::Reason;
 use gatehouse::kinds::tdset::api::v1::TDSet;
 use gatehouse::kinds::tdset::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::kinds::tdset::observation::{
-    self, Blocker, Bounds, Contest, Controller, Observed, Scaled, Unreported, Writer,
+    self, Blocker, Bounds, Contest, Controller, Observed, Remembered, Scaled, Unreported, Writer,
 };
 use gatehouse::kinds::tdset::plan;
 use gatehouse::kinds::tdset::spec::{self, Spec};
@@ -237,9 +237,12 @@ impl Seen {
         let mut observed = Observed {
             now: Timestamp::from_millisecond(self.now).expect("a time"),
             status: self.schedule.status.known().status.clone(),
-            carried: self.carried.clone(),
-            contest: self.contest.clone(),
-            repair_contest: self.repair_contest.clone(),
+            remembered: Remembered {
+                carried: self.carried.clone(),
+                contest: self.contest.clone(),
+                repair_contest: self.repair_contest.clone(),
+                ..Remembered::default()
+            },
             holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
             ..Observed::default()
         };

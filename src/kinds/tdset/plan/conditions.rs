@@ -281,14 +281,14 @@ fn contested(facts: &Facts) -> Option<String> {
         let named: Vec<_> = contest.managers.iter().map(String::as_str).collect();
         if named.is_empty() { "another client".to_owned() } else { named.join(" and ") }
     };
-    let count = facts.observed.contest.as_ref().map(|contest| {
+    let count = facts.observed.remembered.contest.as_ref().map(|contest| {
         let (who, verb) = (who(contest), if contest.managers.len() > 1 { "write" } else { "writes" });
         format!(
             "{who} {verb} another count each time that it is taken back: between two transitions it is taken back every \
              five minutes at most, until that ends"
         )
     });
-    let repairs = facts.observed.repair_contest.as_ref().map(|_| {
+    let repairs = facts.observed.remembered.repair_contest.as_ref().map(|_| {
         "another client changes what was made each time that it is put back: between two edits it is put back every five \
          minutes at most, until that ends"
             .to_owned()

@@ -75,7 +75,7 @@ pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item
 /// Events of counts that were written: by the timetable, and in place of what another client wrote.
 pub fn of(view: View, transition: Option<&PastTransition>) -> impl Iterator<Item = Note> {
     let transition = transition.map(|transition| scheduled(view, transition));
-    let reverted = view.facts.observed.carried.reverted.as_ref();
+    let reverted = view.facts.observed.remembered.carried.reverted.as_ref();
     let reverted = reverted.map(|reverted| taken_back(view.facts, reverted));
     transition.into_iter().chain(reverted)
 }

@@ -66,8 +66,8 @@ impl<'a> Moment<'a> {
     }
 
     fn with_dates(time: Timestamp, observed: &Observed, timetable: &'a Timetable, dated: Dated<'a>) -> Self {
-        let Observed { dates, outlook, .. } = observed;
-        let cached = outlook.as_ref().filter(|outlook| outlook.holds(time, dates)).map(Arc::clone);
+        let (dates, cached) = (&observed.dates, observed.remembered.outlook.as_ref());
+        let cached = cached.filter(|outlook| outlook.holds(time, dates)).cloned();
         let outlook =
             cached.unwrap_or_else(|| Arc::new(dated.schedule().outlook(time, dates, MOST_UPCOMING)));
         Self { time, phase: outlook.effective().phase(), outlook, timetable, dated }

@@ -17,7 +17,7 @@ use crate::kinds::tdset::observation::Writer;
 pub fn to_restore(facts: &Facts, effective: &Effective) -> Option<i32> {
     let observed = facts.observed;
     let is_gone = matches!(&observed.target, Some(Err(blocker)) if blocker.is_absence);
-    let recorded = observed.status.replicas_before.filter(|_| !is_gone && !observed.is_replaced);
+    let recorded = observed.status.replicas_before.filter(|_| !is_gone && !observed.remembered.is_replaced);
     recorded.or_else(|| goal_before_the_edit(facts, effective))
 }
 
@@ -48,7 +48,7 @@ pub fn to_record(facts: &Facts, moment: &Moment, to_restore: Option<i32>) -> Opt
 /// Whether a count is the workload's own: gatehouse has not written it for a window or for the time outside of all.
 fn is_its_own(facts: &Facts, found: &Counter) -> bool {
     let status = &facts.observed.status;
-    let Some(reported) = facts.reported.as_ref().filter(|_| !facts.observed.is_replaced) else {
+    let Some(reported) = facts.reported.as_ref().filter(|_| !facts.observed.remembered.is_replaced) else {
         // A TDSet that is gone may have written it for a window.
         return found.writer() != Writer::Ours;
     };

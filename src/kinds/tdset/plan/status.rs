@@ -50,13 +50,13 @@ pub fn of(view: View, transition: Option<PastTransition>) -> TDSetStatus {
 /// The ramp that the count is on. One whose first step was refused has not begun. One that is interrupted by what cannot be
 /// read goes on afterwards, unless the timetable asks for something else meanwhile, or an edit may have changed its pace.
 fn ramp(View { facts, moment, target }: View) -> Option<RampStatus> {
-    let Observed { status, carried, .. } = facts.observed;
+    let Observed { status, remembered, .. } = facts.observed;
     if facts.is_unread() {
         let is_known = facts.is_timetable_known;
         let leads_on = |ramp: &&RampStatus| !is_known || target.scheduled == Some(ramp.to);
         let is_over = facts.is_edited || is_known && moment.is_changed(facts);
         let reported = status.ramp.as_ref().filter(|_| !is_over);
-        return carried.ramp.as_ref().filter(leads_on).or(reported).cloned();
+        return remembered.carried.ramp.as_ref().filter(leads_on).or(reported).cloned();
     }
     let ramp = target.ramp.clone()?;
     (status.ramp.as_ref() == Some(&ramp) || !facts.is_count_refused()).then_some(ramp)

@@ -87,8 +87,8 @@ impl Target {
             until.filter(|until| moment.time < *until && !facts.is_edited)
         };
         Self {
-            waits: wait(facts.observed.contest.as_ref()).filter(|_| reverted.is_some()),
-            repairs_wait: wait(facts.observed.repair_contest.as_ref()),
+            waits: wait(facts.observed.remembered.contest.as_ref()).filter(|_| reverted.is_some()),
+            repairs_wait: wait(facts.observed.remembered.repair_contest.as_ref()),
             replicas_before: to_restore.filter(|_| !demand.is_restored(manual.is_some())),
             scheduled,
             max,
@@ -232,7 +232,7 @@ impl Demand<'_> {
     fn is_of_the_ramp(&self, count: i32) -> bool {
         let observed = self.facts.observed;
         let Some(ramp) = &observed.status.ramp else { return false };
-        if let Some(written) = observed.written {
+        if let Some(written) = observed.remembered.written {
             return count == written;
         }
         let now = self.moment.time;
@@ -277,7 +277,9 @@ impl Demand<'_> {
     /// The ramp that the count is on, or sets out on now.
     fn ramp(&self, found: i32, scheduled: i32) -> Option<RampStatus> {
         let (facts, moment, status) = (self.facts, self.moment, &self.facts.observed.status);
-        if let Some(begun) = facts.observed.carried.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {
+        if let Some(begun) =
+            facts.observed.remembered.carried.ramp.as_ref().filter(|ramp| ramp.to == scheduled)
+        {
             return Some(begun.clone());
         }
         if let Some(ramp) = status.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {

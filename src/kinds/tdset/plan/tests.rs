@@ -153,11 +153,12 @@ impl Cluster {
             }
         }
         if plan.work.is_empty() {
-            (self.0.status, self.0.carried) = (plan.status.clone(), Unreported::default());
+            (self.0.status, self.0.remembered.carried) = (plan.status.clone(), Unreported::default());
         } else {
-            self.0.carried.ramp.clone_from(&plan.status.ramp);
-            self.0.carried.reverted.clone_from(&plan.reverted);
-            self.0.carried.transition = plan.transition.clone().or_else(|| self.0.carried.transition.take());
+            self.0.remembered.carried.ramp.clone_from(&plan.status.ramp);
+            self.0.remembered.carried.reverted.clone_from(&plan.reverted);
+            self.0.remembered.carried.transition =
+                plan.transition.clone().or_else(|| self.0.remembered.carried.transition.take());
         }
         plan
     }
@@ -189,7 +190,7 @@ impl Cluster {
         };
         self.0.refused = before;
         let told = plan(tdset, &seen);
-        (self.0.status, self.0.carried) = (told.status.clone(), Unreported::default());
+        (self.0.status, self.0.remembered.carried) = (told.status.clone(), Unreported::default());
         told
     }
 

@@ -76,7 +76,7 @@ fn before_the_hold(View { facts, moment, target }: View, reported: Phase) -> Opt
 /// The phase until now, although the status reports the present phase: gatehouse wrote its count, and the status never
 /// reported it, because the next transition, back to the phase of the status, came first.
 fn unreported(View { facts, moment, target }: View) -> Option<Phase> {
-    let unreported = &facts.observed.carried;
+    let unreported = &facts.observed.remembered.carried;
     if let Some(carried) = carried(facts, &moment.phase) {
         let is_reported = unreported.reported_by(&facts.observed.status).is_some();
         return Some(carried.from.clone()).filter(|_| !is_reported);
@@ -103,7 +103,7 @@ fn unreported(View { facts, moment, target }: View) -> Option<Phase> {
 
 /// The transition to that phase, if it was carried out and not reported.
 fn carried<'a>(facts: &Facts<'a>, to: &Phase) -> Option<&'a PastTransition> {
-    facts.observed.carried.transition.as_ref().filter(|carried| carried.to == *to)
+    facts.observed.remembered.carried.transition.as_ref().filter(|carried| carried.to == *to)
 }
 
 /// Milliseconds from `time` to `now`.

@@ -227,7 +227,8 @@ fn what_puts_a_workload_to_sleep_by_day_is_taken_back_or_kept() {
         // Against a client that does so again and again, it waits.
         cluster.scale(0, by_kubectl("2026-03-02T08:00:00Z"));
         let (until, over) = (at("2026-03-02T08:01:00Z"), at("2026-03-02T08:10:00Z"));
-        cluster.0.contest = Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
+        cluster.0.remembered.contest =
+            Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
         let told = cluster.pass(&tdset);
         assert_eq!((has(&cluster), told.wake), (0, Some(until)));
         assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");
@@ -291,7 +292,8 @@ fn an_upper_bound_that_another_client_writes_is_taken_back_and_reported() {
     cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
     let until = at("2026-03-02T06:01:00Z");
     let over = at("2026-03-02T06:10:00Z");
-    cluster.0.contest = Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
+    cluster.0.remembered.contest =
+        Some(Contest { managers: reverted.manager.into_iter().collect(), until, over });
     let told = cluster.pass(&tdset);
     assert_eq!((verbs(&told.work), told.wake), (vec![], Some(until)));
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");

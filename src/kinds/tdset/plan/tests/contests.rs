@@ -48,7 +48,7 @@ fn an_edit_does_not_wait_for_a_contest() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY);
     cluster.scale(9, by("argocd-controller"));
-    cluster.0.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
+    cluster.0.remembered.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
     let mut edited = tdset;
     edited.metadata.generation = Some(7);
     cluster.pass(&edited);
@@ -70,7 +70,7 @@ fn a_contest_slows_down_and_names_the_client() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY);
     cluster.scale(9, by("argocd-controller"));
-    cluster.0.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
+    cluster.0.remembered.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
     let told = cluster.pass(&tdset);
     assert_eq!((verbs(&told.work), has(&cluster)), (vec![], 9));
     for about in [ConditionType::Conflict, ConditionType::Ready] {
@@ -88,7 +88,7 @@ fn a_contest_slows_down_and_names_the_client() {
     let told = stands.pass(&tdset);
     assert_eq!(condition(&told.status, ConditionType::Conflict).1, "Contested", "until it is over");
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
-    stands.0.contest = None;
+    stands.0.remembered.contest = None;
     let told = stands.at("2026-03-02T06:10:00Z").pass(&tdset);
     assert_eq!(condition(&told.status, ConditionType::Conflict).1, "NoConflict");
     assert_eq!(told.transition, None, "a contest held no transition back");
@@ -104,7 +104,7 @@ fn what_was_made_is_not_put_back_all_the_time() {
         pods.containers[0].image = Some("other:1".to_owned());
     });
     let until = "2026-03-02T06:01:00Z";
-    cluster.0.repair_contest =
+    cluster.0.remembered.repair_contest =
         Some(Contest { managers: [].into(), ..contest(until, "2026-03-02T06:10:00Z") });
     for _ in 0..2 {
         let told = cluster.pass(&shop);
@@ -120,7 +120,7 @@ fn what_was_made_is_not_put_back_all_the_time() {
     edited.metadata.generation = Some(7);
     assert_eq!(verbs(&plan(&edited, &cluster.0).work), apply, "an edit does not wait");
     let mut open = cluster.clone().at(OPENING);
-    open.0.repair_contest = Some(contest("2026-03-02T07:01:00Z", "2026-03-02T07:10:00Z"));
+    open.0.remembered.repair_contest = Some(contest("2026-03-02T07:01:00Z", "2026-03-02T07:10:00Z"));
     let work = verbs(&plan(&shop, &open.0).work);
     assert_eq!(work, ["apply! Deployment 6 as gatehouse-tdset-count"], "nor does a count");
     let mut due = cluster.at(until);
@@ -129,7 +129,7 @@ fn what_was_made_is_not_put_back_all_the_time() {
     assert_eq!(condition(&told.status, ConditionType::Conflict).1, "Contested", "until it is over");
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
     // As it is where the client has stopped.
-    due.0.repair_contest =
+    due.0.remembered.repair_contest =
         Some(Contest { managers: [].into(), ..contest("2026-03-02T06:03:00Z", "2026-03-02T06:11:00Z") });
     let told = due.pass(&shop);
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled", "nothing is missing");
@@ -140,7 +140,7 @@ fn a_transition_does_not_wait_for_a_contest() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY);
     cluster.scale(9, by("argocd-controller"));
-    cluster.0.contest = Some(contest("2026-03-02T07:04:00Z", "2026-03-02T07:09:00Z"));
+    cluster.0.remembered.contest = Some(contest("2026-03-02T07:04:00Z", "2026-03-02T07:09:00Z"));
     cluster.pass(&tdset);
     let mut cluster = cluster.at(OPENING);
     assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 6 as gatehouse-tdset-count"]);
@@ -192,7 +192,7 @@ fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_reported() 
     made.pass(&shop);
     for (tdset, mut cluster) in [(&shop, made), (&web, scaled(&web)), (&lent, scaled(&lent))] {
         // What was carried out is not known to another process.
-        cluster.0.carried = Unreported::default();
+        cluster.0.remembered.carried = Unreported::default();
         for now in ["2026-03-02T06:59:57Z", "2026-03-02T06:58:01Z"] {
             let planned = plan(tdset, &cluster.clone().at(now).0);
             assert_eq!(verbs(&planned.work), [""; 0], "{now}");
@@ -252,7 +252,7 @@ fn on_a_ramp_a_count_that_was_not_written_last_is_another_clients() {
         for _ in 0..3 {
             cluster.pass(&tdset);
         }
-        cluster.0.written = Some(3);
+        cluster.0.remembered.written = Some(3);
         let mut other = cluster.clone().at("2026-03-02T07:05:00Z");
         other.scale(2, Writer::Unknown);
         let told = other.pass(&tdset);

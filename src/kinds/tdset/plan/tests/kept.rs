@@ -3,11 +3,13 @@
 use super::super::plan;
 use super::*;
 use crate::kinds::tdset::kept::Kept;
+use crate::kinds::tdset::observation::Remembered;
 
 /// What was read, with what is kept.
 fn with_kept(kept: &Kept, observed: &Observed) -> Observed {
     let whole = kept.whole(observed.deployment.as_ref(), observed.service.as_ref());
-    Observed { outlook: kept.outlook(), whole, ..observed.clone() }
+    let remembered = Remembered { outlook: kept.outlook(), whole, ..observed.remembered.clone() };
+    Observed { remembered, ..observed.clone() }
 }
 
 proptest! {
@@ -24,7 +26,7 @@ proptest! {
         cluster = cluster.at(&time(start + later));
         cluster.edit(|deployment| scale(deployment, count, "kubectl"));
         let seen = with_kept(&kept, &cluster.0);
-        prop_assert_eq!(seen.whole, Whole { deployment: true, service: true });
+        prop_assert_eq!(seen.remembered.whole, Whole { deployment: true, service: true });
         let of = |observed: &Observed| Plan { outlook: None, ..plan(&spec, observed) };
         prop_assert_eq!(of(&seen), of(&cluster.0));
     }
@@ -40,7 +42,7 @@ fn what_lacks_something_is_looked_at_until_it_does_not() {
         let seen = with_kept(&kept, &cluster.0);
         let planned = plan(&spec, &seen);
         kept.found(&planned, &seen);
-        (seen.whole.deployment, planned.actions.len())
+        (seen.remembered.whole.deployment, planned.actions.len())
     };
     assert_eq!([look(&cluster), look(&cluster)], [(false, 0), (true, 0)]);
     cluster.edit(|deployment| {

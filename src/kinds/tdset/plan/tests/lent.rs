@@ -125,7 +125,7 @@ fn a_leader_whose_clock_is_behind_does_not_take_back_what_was_given_back() {
     assert_eq!((has(&cluster), has(&told), told.0.status.replicas_before), (5, 5, None));
     for (mut cluster, is_told) in [(cluster, false), (told, true)] {
         // What was carried out is not known to another process.
-        cluster.0.carried = Unreported::default();
+        cluster.0.remembered.carried = Unreported::default();
         for seconds in [3, 119] {
             let now = at(CLOSING) - SignedDuration::from_secs(seconds);
             let planned = plan(&office(), &cluster.clone().at(&now.to_string()).0);

@@ -192,7 +192,7 @@ fn a_step_whose_answer_was_lost_is_not_taken_twice() {
     let mut cluster = Cluster::settled(&tdset, EARLY).at(OPENING);
     cluster.pass(&tdset);
     // Nothing is remembered of it, and no status tells.
-    cluster.0.carried = Unreported::default();
+    cluster.0.remembered.carried = Unreported::default();
     assert_eq!(verbs(&cluster.pass(&tdset).work), [""; 0]);
     assert_eq!(count(&cluster), 3);
     let ramp = cluster.0.status.ramp.clone().unwrap();

@@ -55,7 +55,7 @@ pub fn all() -> Vec<Situation> {
         }),
         situation("contested", "gatehouse_tdset_problem", &json!({}), Vec::new(), |observed| {
             edit(observed, |deployment| scale(deployment, 3, "argocd-controller"));
-            observed.contest = Some(Contest {
+            observed.remembered.contest = Some(Contest {
                 managers: ["argocd-controller".to_owned()].into(),
                 until: at("2026-03-02T07:05:00Z"),
                 over: at("2026-03-02T07:10:00Z"),

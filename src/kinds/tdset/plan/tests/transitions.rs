@@ -49,10 +49,10 @@ fn a_transition_whose_status_was_written_without_an_answer_is_known_as_reported(
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at(OPENING);
     cluster.pass(&shop);
-    let carried = cluster.0.carried.clone();
+    let carried = cluster.0.remembered.carried.clone();
     assert_eq!(carried.reported_by(&cluster.0.status), None, "the status is not written yet");
     cluster.pass(&shop);
-    cluster.0.carried = carried.clone();
+    cluster.0.remembered.carried = carried.clone();
     let next = plan(&shop, &cluster.0);
     assert_eq!((next.transition, next.report), (None, vec![]));
     assert_eq!(carried.reported_by(&cluster.0.status), carried.transition.as_ref());
@@ -77,7 +77,8 @@ fn a_transition_that_was_carried_out_keeps_its_lateness_until_it_is_reported() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-02T07:00:00.01Z");
     let carried = cluster.pass(&shop).transition;
-    cluster.0.carried.transition = carried.map(|carried| PastTransition { lateness_ms: 12, ..carried });
+    cluster.0.remembered.carried.transition =
+        carried.map(|carried| PastTransition { lateness_ms: 12, ..carried });
     let told = cluster.at("2026-03-02T07:00:09Z").pass(&shop);
     assert_eq!(told.status.last_transition.unwrap().lateness_ms, 12);
 }

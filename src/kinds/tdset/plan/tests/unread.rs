@@ -221,7 +221,8 @@ fn a_ramp_whose_first_step_was_not_reported_yet_does_so_too() {
         let mut during = before.clone();
         hold(&mut during.0);
         during.pass(&tdset);
-        let known = Observed { carried: Unreported::default(), ..before.0 };
+        let mut known = before.0;
+        known.remembered.carried = Unreported::default();
         let mut cluster = Cluster(Observed { status: during.0.status, ..known }).at("2026-03-02T07:05:00Z");
         cluster.pass(&tdset);
         assert_eq!(has(&cluster), 3, "{nth}");

@@ -65,9 +65,9 @@ fn a_window_that_ends_before_its_count_was_reported_does_not_end_in_silence() {
     let mut cluster = settled(&tdset, EARLY).at(OPENING);
     cluster.pass(&tdset);
     // The status does not tell of the six yet, whether the process remembers them or was started again.
-    for carried in [cluster.0.carried.clone(), Unreported::default()] {
+    for carried in [cluster.0.remembered.carried.clone(), Unreported::default()] {
         let mut cluster = cluster.clone().at(CLOSING);
-        cluster.0.carried = carried;
+        cluster.0.remembered.carried = carried;
         assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 2 as gatehouse-tdset-count"]);
         let told = cluster.pass(&tdset);
         let note = "ReplicasScheduled: replicas 6 → 2: outside all windows, 0 ms late";

@@ -104,13 +104,13 @@ fn a_workload_that_is_made_again_does_not_get_the_count_of_the_one_before() {
             assert_eq!(cluster.0.status.replicas_before, None);
         }
         cluster.scale(3, Writer::Maker);
-        cluster.0.is_replaced = !is_seen_gone;
+        cluster.0.remembered.is_replaced = !is_seen_gone;
     };
     for is_seen_gone in [true, false] {
         let mut within = inside();
         again(&mut within, is_seen_gone);
         assert_eq!(within.pass(&office()).status.replicas_before, Some(3), "gone: {is_seen_gone}");
-        within.0.is_replaced = false;
+        within.0.remembered.is_replaced = false;
         for _ in 0..2 {
             within.pass(&office());
         }
