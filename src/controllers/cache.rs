@@ -26,6 +26,12 @@ use crate::runtime::call::{call, watching};
 /// The label of everything that is made, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "gatehouse");
 
+/// The label that names the application.
+pub const NAME: &str = "app.kubernetes.io/name";
+
+/// The label that names the object for which others are made.
+pub const INSTANCE: &str = "app.kubernetes.io/instance";
+
 /// Objects of one type that carry [`MANAGED_BY`].
 pub struct Cache<Child: Resource<DynamicType = ()> + 'static> {
     client: Client,

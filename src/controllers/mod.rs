@@ -43,6 +43,7 @@ pub mod scope;
 pub mod situations;
 pub mod state_store;
 pub mod status;
+pub mod triggers;
 pub mod unworked;
 pub mod watched;
 
@@ -52,7 +53,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::{self, FutureExt as _};
-use futures::stream::{BoxStream, FuturesUnordered, StreamExt as _};
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -88,9 +89,6 @@ pub struct Settings {
     /// The image with gatehouse's own program, which pods that are made run.
     pub image: String,
 }
-
-/// Requests for reconciliations.
-pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
 struct Context<Kind: Reconciler> {
     kind: Kind,

@@ -34,19 +34,13 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::api::PartialObjectMeta;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource, ResourceExt as _};
-use tracing::warn;
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
 use crate::controllers::action::{Executed, Failure};
 use crate::controllers::api_write::{ApiWrite, ApiWriter, Note};
-use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::fail_points::FailPoints;
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
 use crate::controllers::object_metrics::ObjectMetrics;
@@ -54,7 +48,8 @@ use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::{Settings, Triggers, Watched};
+use crate::controllers::triggers::{self, Triggers};
+use crate::controllers::{Settings, Watched};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
 use crate::rbac::Rule;
@@ -124,8 +119,8 @@ impl Reconciler for Operator {
         let (told, of_requirements) = mpsc::unbounded();
         let subjects = Arc::new(Subjects::new(told));
         let triggers = [
-            changes::<Job>(&client, realm),
-            changes::<Pod>(&client, realm),
+            triggers::by_label::<Job, _>(&client, realm, names::APPLICATION),
+            triggers::by_label::<Pod, _>(&client, realm, names::APPLICATION),
             sources(&client, realm, Arc::clone(&subjects)),
             of_requirements.boxed(),
         ];
@@ -311,47 +306,9 @@ where
     }
 }
 
-/// The objects whose Jobs or pods come, go or change. Only which: what they are is read when it is needed.
-fn changes<Child>(client: &Client, realm: &WatchScope) -> Triggers<DatabaseMigration>
-where
-    Child: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let (managed, gatehouse) = MANAGED_BY;
-    let ours = format!("{managed}={gatehouse},{}={}", names::NAME, names::APPLICATION);
-    let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
-    watcher(metadata, watching().labels(&ours))
-        .default_backoff()
-        .touched_objects()
-        .filter_map(async |touched| touched_or_warn(touched).and_then(|child| owner(&child)))
-        .boxed()
-}
-
 /// The objects that take scripts from a ConfigMap that comes, goes or changes.
 fn sources(client: &Client, realm: &WatchScope, subjects: Arc<Subjects>) -> Triggers<DatabaseMigration> {
-    let metadata = realm.api::<PartialObjectMeta<ConfigMap>>(client.clone());
-    watcher(metadata, watching())
-        .default_backoff()
-        .touched_objects()
-        .flat_map(move |touched| {
-            let concerned = touched_or_warn(touched).map(|one| subjects.of_config_map(&one.metadata));
-            stream::iter(concerned.unwrap_or_default())
-        })
+    triggers::changes::<ConfigMap>(client, realm, watching())
+        .flat_map(move |one| stream::iter(subjects.of_config_map(&one.metadata)))
         .boxed()
-}
-
-fn touched_or_warn<K: Resource<DynamicType = ()>>(
-    touched: Result<PartialObjectMeta<K>, watcher::Error>,
-) -> Option<PartialObjectMeta<K>> {
-    touched.inspect_err(|error| warn!(resource = %K::plural(&()), %error, "failed to watch")).ok()
-}
-
-/// The object that the label of another one names.
-fn owner<Child: Resource>(child: &PartialObjectMeta<Child>) -> Option<ObjectRef<Watched<DatabaseMigration>>> {
-    let name = child.labels().get(names::INSTANCE)?;
-    Some(ObjectRef::new(name).within(&child.namespace()?))
 }

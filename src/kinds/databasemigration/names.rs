@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::controllers::cache::MANAGED_BY;
+use crate::controllers::cache::{INSTANCE, MANAGED_BY, NAME};
 use crate::controllers::manifest::pairs;
 
 /// The field manager.
@@ -18,12 +18,6 @@ pub const FINALIZER: &str = "gatehouse.dev/database-migration";
 
 /// The container that runs the scripts.
 pub const CONTAINER: &str = "migrate";
-
-/// The label for the application.
-pub const NAME: &str = "app.kubernetes.io/name";
-
-/// The label for one installation of it.
-pub const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// The value of [`NAME`].
 pub const APPLICATION: &str = "databasemigration";

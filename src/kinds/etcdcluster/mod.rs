@@ -48,35 +48,29 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::core::PartialObjectMeta;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
-use kube::{Client, Resource, ResourceExt as _};
+use kube::Client;
 use tokio::sync::Mutex;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
 use crate::controllers::action::{self, Executed, Failure};
 use crate::controllers::api_write::{ApiWriter, Note};
-use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::{Settings, Triggers, Watched, named};
+use crate::controllers::triggers::{self, Triggers};
+use crate::controllers::{Settings, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::rbac::Rule;
-use crate::runtime::call::watching;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -148,7 +142,10 @@ impl Reconciler for Operator {
         metrics: &Metrics,
         settings: &Settings,
     ) -> (Self, Triggers<EtcdCluster>) {
-        let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
+        let triggers = [
+            triggers::by_label::<StatefulSet, _>(&client, realm, names::APPLICATION),
+            triggers::by_label::<Pod, _>(&client, realm, names::APPLICATION),
+        ];
         let operator = Self {
             writer: ApiWriter::new(client.clone(), MANAGER),
             client,
@@ -354,36 +351,4 @@ fn starts_backup(plan: &Plan) -> bool {
 /// When to look again after so many reconciliations in a row with nothing to do.
 fn patiently(idle: u32) -> Duration {
     SOON.saturating_mul(idle.saturating_sub(PATIENCE).saturating_add(1)).min(PATIENTLY)
-}
-
-/// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.
-fn changes<Child>(client: &Client, realm: &WatchScope) -> Triggers<EtcdCluster>
-where
-    Child: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let (managed, gatehouse) = MANAGED_BY;
-    let ours = format!("{managed}={gatehouse},{}=etcd", names::NAME);
-    let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
-    watcher(metadata, watching().labels(&ours))
-        .default_backoff()
-        .touched_objects()
-        .filter_map(async |touched| match touched {
-            Ok(child) => cluster_of(&child),
-            Err(error) => {
-                warn!(resource = %Child::plural(&()), %error, "failed to watch");
-                None
-            }
-        })
-        .boxed()
-}
-
-/// The cluster that the label of an object names.
-fn cluster_of<Child: Resource>(child: &PartialObjectMeta<Child>) -> Option<ObjectRef<Watched<EtcdCluster>>> {
-    let name = child.labels().get(names::INSTANCE)?;
-    Some(ObjectRef::new(name).within(&child.namespace()?))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest;
 
-use crate::controllers::cache::MANAGED_BY;
+use crate::controllers::cache::{INSTANCE, MANAGED_BY, NAME};
 use crate::controllers::manifest::pairs;
 use crate::kinds::etcdcluster::api::versions;
 use crate::kinds::etcdcluster::observation::{ClusterId, MemberId, Ordinal, Role, Template, Version};
@@ -16,14 +16,11 @@ use crate::kinds::etcdcluster::observation::{ClusterId, MemberId, Ordinal, Role,
 /// The field manager of everything that is written.
 pub const MANAGER: &str = "gatehouse-etcdcluster";
 
+/// The value of the label [`NAME`] of what is made.
+pub const APPLICATION: &str = "etcd";
+
 /// Has the deletion of an EtcdCluster wait for the operator.
 pub const FINALIZER: &str = "gatehouse.dev/etcdcluster";
-
-/// The label for the application.
-pub const NAME: &str = "app.kubernetes.io/name";
-
-/// The label for one installation of it.
-pub const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// The label for the part that an object plays in it.
 pub const COMPONENT: &str = "app.kubernetes.io/component";
@@ -142,7 +139,7 @@ pub fn flags_key(cluster: &str, ordinal: Ordinal) -> String {
 /// Labels of everything that is made for a cluster, and what its pods are selected by.
 #[must_use]
 pub fn labels(cluster: &str) -> BTreeMap<String, String> {
-    pairs([(NAME, "etcd"), (INSTANCE, cluster), (COMPONENT, "member"), MANAGED_BY])
+    pairs([(NAME, APPLICATION), (INSTANCE, cluster), (COMPONENT, "member"), MANAGED_BY])
 }
 
 /// What the pods are selected by that serve clients.

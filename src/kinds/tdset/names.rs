@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::controllers::cache::MANAGED_BY;
+use crate::controllers::cache::{INSTANCE, MANAGED_BY, NAME};
 use crate::controllers::manifest::{hash, pairs};
 
 /// The field manager of everything but the count.
@@ -19,12 +19,6 @@ pub const FINALIZER: &str = "gatehouse.dev/replicas-on-deletion";
 
 /// What the container and its port are called; the API says so.
 pub const CONTAINER: &str = "tdset";
-
-/// The label for the application.
-pub const NAME: &str = "app.kubernetes.io/name";
-
-/// The label for one installation of it.
-pub const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// Longest value of a label, in bytes.
 const LONGEST_LABEL: usize = 63;
