@@ -14,7 +14,7 @@ use super::action::Failure;
 use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Class, Error};
-use super::reconciler::{Execution, Reconciler};
+use super::reconciler::{Execution, Pass, Reconciler};
 use super::status::Precondition;
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
@@ -22,14 +22,14 @@ use crate::runtime::call::{self, call};
 /// How often the status of an object is written into which other clients write meanwhile.
 const STATUS_TRIES: usize = 5;
 
-impl<Kind: Reconciler> Execution<'_, Kind> {
+impl<Kind: Reconciler> Pass<'_, Kind> {
     /// The objects of a type in the object's namespace.
     #[must_use]
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
-        Api::namespaced(self.kind.client().clone(), &self.namespace())
+        Api::namespaced(self.context.client.clone(), &self.namespace())
     }
 
     /// The name of the object.
@@ -44,6 +44,26 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         self.object.namespace().unwrap_or_default()
     }
 
+    /// An object of that name in the same namespace.
+    #[must_use]
+    pub fn place<K: Resource<DynamicType = ()>>(&self, name: &str) -> Place {
+        Place::named::<K>(&self.namespace(), name)
+    }
+
+    /// The object of that name in the same namespace, as it is now.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn read<K>(&self, name: &str) -> Result<Option<K>, Error>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        call(self.api::<K>().get_opt(name)).await.map_err(Error::of("read", &self.place::<K>(name)))
+    }
+}
+
+impl<Kind: Reconciler> Execution<'_, Kind> {
     /// The object as it is stored now: the status may have been written since it was observed.
     ///
     /// # Errors
@@ -65,7 +85,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             (true, true) => Err(Failure::moved("the object is being deleted")),
             (false, false) => Err(Failure::moved("the object is not being deleted")),
             _ => {
-                let write = finalizer::write::<Kind::Object>(live.meta(), Kind::FINALIZER, on, Kind::MANAGER);
+                let write = self.finalizer(live.meta(), on);
                 self.write(&write).await
             }
         }
@@ -87,26 +107,12 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         if !is_same {
             return Err(Failure::moved("the object was changed meanwhile"));
         }
-        self.write(&finalizer::write::<Kind::Object>(new, Kind::FINALIZER, false, Kind::MANAGER)).await
+        self.write(&self.finalizer(new, false)).await
     }
 
-    /// An object of that name in the same namespace.
-    #[must_use]
-    pub fn place<K: Resource<DynamicType = ()>>(&self, name: &str) -> Place {
-        Place::named::<K>(&self.namespace(), name)
-    }
-
-    /// That object as it is now.
-    ///
-    /// # Errors
-    /// When the API server does not say.
-    pub async fn read<K>(&self, name: &str) -> Result<Option<K>, Failure>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-        K: Clone + std::fmt::Debug + DeserializeOwned,
-    {
-        let found = call(self.api::<K>().get_opt(name)).await;
-        found.map_err(|source| self.failed::<K>("read", name, source))
+    /// The write that puts the finalizer on the object of that metadata, or takes it off.
+    fn finalizer(&self, metadata: &ObjectMeta, on: bool) -> ApiWrite {
+        finalizer::write::<Kind::Object>(metadata, Kind::IDENTITY.finalizer, on, Kind::IDENTITY.manager)
     }
 
     /// Does one thing through the API server.
@@ -114,7 +120,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     /// # Errors
     /// When it is refused, or there is no answer.
     pub async fn perform(&self, step: &ApiWrite) -> Result<WriteOutcome, Error> {
-        self.kind.writer().perform(step, &self.object.object_ref(&())).await
+        self.context.writer.perform(step, &self.object.object_ref(&())).await
     }
 
     /// The same where what it makes does not matter.
@@ -142,13 +148,13 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         if let Some(version) = version {
             manifest.object["metadata"]["resourceVersion"] = json!(version);
         }
-        let (manager, seen) = (Kind::MANAGER, version.map(str::to_owned));
+        let (manager, seen) = (Kind::IDENTITY.manager, version.map(str::to_owned));
         self.write(&ApiWrite::Merge(Merge { manifest, manager, scale: false, seen })).await
     }
 
     /// Publishes an event of the object; whether it was published. One that cannot be is logged, and holds nothing up.
     pub async fn tell(&self, note: Note) -> bool {
-        let points = Kind::EVENT_POINTS;
+        let points = Kind::IDENTITY.event_points;
         let told = points.around(self.perform(&ApiWrite::Event(note)), || self.lost(points.name())).await;
         told.is_ok_and(|told| told.changed)
     }
@@ -158,10 +164,11 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     /// # Errors
     /// When it is refused, or there is no answer.
     pub async fn write_status(&self) -> Result<Option<String>, Error> {
-        let (metadata, manager) = (self.object.meta(), Kind::MANAGER);
-        let write = status::write::<Kind::Object, _>(metadata, self.status, Kind::PRECONDITION, manager);
+        let (metadata, manager) = (self.object.meta(), Kind::IDENTITY.manager);
+        let write =
+            status::write::<Kind::Object, _>(metadata, self.status, Kind::IDENTITY.precondition, manager);
         let Some(mut write) = write else { return Ok(None) };
-        let points = Kind::STATUS_POINTS;
+        let points = Kind::IDENTITY.status_points;
         let mut more = 1..STATUS_TRIES;
         loop {
             let written = points.around(self.perform(&write), || self.lost(points.name())).await;
@@ -172,13 +179,13 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             if error.class() != Class::Conflict || more.next().is_none() {
                 return Err(error);
             }
-            let again = match Kind::PRECONDITION {
+            let again = match Kind::IDENTITY.precondition {
                 Precondition::SameConditions => {
                     let live = self.live().await.ok();
                     live.and_then(|live| status::write_beside_others(&live, self.status, manager))
                 }
                 Precondition::Unchanged => self.same_but_for_metadata().await.and_then(|live| {
-                    status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager)
+                    status::write::<Kind::Object, _>(&live, self.status, Kind::IDENTITY.precondition, manager)
                 }),
             };
             write = again.ok_or(error)?;

@@ -12,13 +12,22 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::object_metrics::ObjectMetricsRegistries;
+use super::object_metrics::{Line, ObjectMetricsRegistries};
 use super::problems::Problems;
 
 /// Metrics that have a place on the page. Clones share them.
 pub trait Metrics: Clone + Default + Send + Sync {
     /// Puts them on the page of `registry`.
     fn register(&self, registry: &mut Registry);
+}
+
+/// The metrics of one kind.
+pub trait KindMetrics: Metrics {
+    /// What is shown of an object.
+    type Line: Line;
+
+    /// Where operators show the objects of the kind.
+    fn objects(&self) -> &ObjectMetricsRegistries<Self::Line>;
 }
 
 /// `{controller,result}`.

@@ -21,6 +21,7 @@
 pub mod action;
 pub mod api_write;
 pub mod cache;
+mod context;
 pub mod deviation;
 pub mod difference;
 pub mod diffing_store;
@@ -66,12 +67,11 @@ use tracing::{debug, warn};
 use crate::runtime::call::watching;
 use crate::runtime::clock;
 use crate::runtime::leader::Stop;
+use api_write::ApiWriter;
 use failures::Failures;
-use metrics::Reconciliations;
-use object_metrics::ObjectMetrics;
+use metrics::{KindMetrics as _, Reconciliations};
 use outcome::{Error, Outcome};
-use problems::Problems;
-use reconciler::{Reconciler, State};
+use reconciler::{Context, Reconciler, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
 pub use watched::Watched;
@@ -90,15 +90,13 @@ pub struct Settings {
     pub image: String,
 }
 
-struct Context<Kind: Reconciler> {
+/// Runs the reconciliations of a kind in one realm.
+struct Runner<Kind: Reconciler> {
     kind: Kind,
-    scope: Scope,
+    context: Context<Kind>,
     /// In boxes: a map has room for more than it holds.
     states: StateStore<Option<Box<State<Kind>>>>,
     failures: StateStore<Failures>,
-    reconciliations: Reconciliations,
-    /// Which objects cannot be reconciled.
-    problems: Arc<ObjectMetrics<Problems>>,
     /// The objects as they were watched last.
     store: Store<Watched<Kind::Object>>,
     /// Whether reconciliations can run.
@@ -107,7 +105,7 @@ struct Context<Kind: Reconciler> {
     listed: Mutex<HashSet<String>>,
 }
 
-impl<Kind: Reconciler> Context<Kind> {
+impl<Kind: Reconciler> Runner<Kind> {
     /// Forgets objects that are gone: those that were deleted, and those that are not in a list that was read again,
     /// as their deletion was not seen.
     fn on_event(&self, event: &Event<Watched<Kind::Object>>) {
@@ -126,7 +124,8 @@ impl<Kind: Reconciler> Context<Kind> {
                 let listed = std::mem::take(&mut *listed());
                 self.states.forget_all_but(&listed);
                 self.kind.forget_all_but(&listed);
-                self.problems.forget_all_but(&listed);
+                self.context.objects.forget_all_but(&listed);
+                self.context.problems.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
             }
             Event::Apply(object) => self.admit(object),
@@ -137,7 +136,8 @@ impl<Kind: Reconciler> Context<Kind> {
     fn forget(&self, uid: &str) {
         self.states.forget(uid);
         self.kind.forget(uid);
-        self.problems.forget(uid);
+        self.context.objects.forget(uid);
+        self.context.problems.forget(uid);
         self.failures.forget(uid);
     }
 
@@ -153,7 +153,8 @@ impl<Kind: Reconciler> Context<Kind> {
         if let Some(uid) = &object.meta().uid {
             self.states.admit(uid);
         }
-        self.problems.admit(object.meta());
+        self.context.objects.admit(object.meta());
+        self.context.problems.admit(object.meta());
         self.kind.seen(object);
     }
 
@@ -183,12 +184,10 @@ impl<Kind: Reconciler> Context<Kind> {
         let mut state = self.states.take(&uid).unwrap_or_default();
         let object = self.latest(&object).unwrap_or(object);
         state.is_lasting = self.failures.of(&uid).is_lasting();
-        let counted = &self.reconciliations;
-        let ended =
-            reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope, counted).await;
+        let ended = reconcile::reconcile(&self.kind, &self.context, Arc::clone(&object), &mut state).await;
         match state.problems() {
-            problems if problems.reasons.is_empty() => self.problems.hide(object.meta()),
-            problems => self.problems.show(object.meta(), problems),
+            problems if problems.reasons.is_empty() => self.context.problems.hide(object.meta()),
+            problems => self.context.problems.show(object.meta(), problems),
         }
         // What it has written may have come by the watch before the answer did.
         if let Some(latest) = self.latest(&object) {
@@ -197,8 +196,8 @@ impl<Kind: Reconciler> Context<Kind> {
         let is_lasting = state.is_lasting;
         self.states.put(&uid, Some(state));
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
-        self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
-        debug!(controller = Kind::NAME, object = %named(&*object), result, "reconciled");
+        self.context.reconciliations.ended(Kind::IDENTITY.name, result, begun.elapsed());
+        debug!(controller = Kind::IDENTITY.name, object = %named(&*object), result, "reconciled");
         let again = match ended? {
             Outcome::Refused(latest) => {
                 Some(latest.min(self.failures.update(&uid, |failures| failures.refuse(is_lasting))))
@@ -218,7 +217,7 @@ impl<Kind: Reconciler> Context<Kind> {
         let pause = self.failures.update(uid, |failures| failures.fail(error.class()));
         self.forget_if_gone(object);
         let error = error.said();
-        warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "reconciliation failed");
+        warn!(controller = Kind::IDENTITY.name, object = %named(object), error, again_in = ?pause, "reconciliation failed");
         Action::requeue(pause)
     }
 }
@@ -281,20 +280,29 @@ async fn run_in<Kind: Reconciler>(
     ready: impl FnOnce() + Send,
     stop: &Stop,
 ) {
-    let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
-    let (store, writer) = reflector::store();
-    let context = Arc::new(Context {
-        kind,
+    let context = Context {
+        writer: ApiWriter::new(client.clone(), Kind::IDENTITY.manager),
+        client: client.clone(),
+        realm: realm.clone(),
+        image: settings.image.clone(),
+        objects: metrics.objects().add(),
+        metrics,
         problems: reconciliations.problems.add(),
         scope: scope.clone(),
+        reconciliations,
+    };
+    let (kind, triggers) = Kind::start(&context);
+    let (store, writer) = reflector::store();
+    let runner = Arc::new(Runner {
+        kind,
+        context,
         states: StateStore::default(),
         failures: StateStore::default(),
-        reconciliations,
         store: store.clone(),
         ready: watch::Sender::new(false),
         listed: Mutex::default(),
     });
-    let (admitting, stored) = (Arc::clone(&context), Arc::clone(&context));
+    let (admitting, stored) = (Arc::clone(&runner), Arc::clone(&runner));
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watching())
         .default_backoff()
         .inspect(move |event| {
@@ -312,7 +320,8 @@ async fn run_in<Kind: Reconciler>(
         .predicate_filter(asked_for, PredicateConfig::default())
         .filter_map(|object| {
             // The watch begins again by itself; the queue would stop meanwhile, other triggers and all.
-            let found = object.inspect_err(|error| warn!(controller = Kind::NAME, %error, "failed to watch"));
+            let found = object
+                .inspect_err(|error| warn!(controller = Kind::IDENTITY.name, %error, "failed to watch"));
             future::ready(found.ok().map(Ok))
         });
     let tasks = stop.tasks().clone();
@@ -322,14 +331,14 @@ async fn run_in<Kind: Reconciler>(
         .reconcile_all_on(clock::jumps())
         .graceful_shutdown_on(stop.stopped())
         .run(
-            move |object, context: Arc<Context<Kind>>| tasks.run(context.reconcile(object)),
-            |object, error, context| context.failed(&object, error),
-            Arc::clone(&context),
+            move |object, runner: Arc<Runner<Kind>>| tasks.run(runner.reconcile(object)),
+            |object, error, runner| runner.failed(&object, error),
+            Arc::clone(&runner),
         )
         .for_each(|_| future::ready(()));
     let once_ready = async {
-        if store.wait_until_ready().await.is_ok() && context.kind.ready().await {
-            context.ready.send_replace(true);
+        if store.wait_until_ready().await.is_ok() && runner.kind.ready().await {
+            runner.ready.send_replace(true);
             ready();
         }
     };

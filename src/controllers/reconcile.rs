@@ -17,22 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::{Api, Resource as _};
+use kube::Resource as _;
 use tracing::{info, warn};
 
 use super::action::{self, Action as _, Failure, RefusedWrite};
 use super::api_write::Note;
-use super::manifest::Place;
-use super::metrics::Reconciliations;
 use super::outcome::{Class, Error, Outcome};
-use super::reconciler::{Execution, Progress, Reconciler, Report, State};
-use super::scope::Scope;
+use super::reconciler::{Context, Execution, Identity, Pass, Progress, Reconciler, Report, State};
 use super::unworked::{self, Why};
 use super::{Watched, finalizer, named};
 use crate::api::Version;
 use crate::api::field::FieldError;
 use crate::api::validation::{self, Written};
-use crate::runtime::call::call;
 use crate::runtime::clock;
 
 /// When to look again where something is seen otherwise than the status says.
@@ -53,47 +49,47 @@ const REFUSED: Duration = Duration::from_mins(1);
 /// When the API server does not answer, is in trouble, or another client wrote first.
 pub async fn reconcile<Kind: Reconciler>(
     kind: &Kind,
+    context: &Context<Kind>,
     watched: Arc<Watched<Kind::Object>>,
     state: &mut State<Kind>,
-    scope: &Scope,
-    counted: &Reconciliations,
 ) -> Result<Outcome, Error> {
-    let Some(object) = read(kind, watched).await? else { return Ok(Outcome::Leaving) }; // effect
+    let Some(object) = read(context, watched).await? else { return Ok(Outcome::Leaving) }; // effect
     let (metadata, now) = (object.meta(), clock::now());
     let is_deleting = metadata.deletion_timestamp.is_some();
-    if is_deleting && !finalizer::is_on(metadata, Kind::FINALIZER) {
-        kind.hide(metadata);
+    if is_deleting && !finalizer::is_on(metadata, Kind::IDENTITY.finalizer) {
+        context.hide(kind, metadata);
         return Ok(Outcome::Leaving);
     }
     if !is_deleting && kind.gives_way(metadata, now) {
         return Ok(Outcome::Waiting(GIVES_WAY));
     }
-    if !is_deleting && !scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
-        kind.hide(metadata);
-        return unworked::report(kind, &object, Why::InOwnNamespace, state, now).await; // effect
+    if !is_deleting && !context.scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
+        context.hide(kind, metadata);
+        return unworked::report(context, &object, Why::InOwnNamespace, state, now).await; // effect
     }
     let Ok(read) = object.read() else {
-        return leave_undecodable(kind, &object, state, now).await; // effect
+        return leave_undecodable(kind, context, &object, state, now).await; // effect
     };
     let object = &read;
     state.unworked = None;
     let spec = Kind::resolve(object, || faults::<Kind>(object), &mut state.own); // pure
-    let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect
+    let pass = Pass { kind, context, object, spec: &spec, now };
+    let seen = Box::pin(Kind::observe(pass, state)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
     let status = Kind::status(object, &spec, &seen, &plan, now); // pure
-    let execution = Execution { kind, object, spec: &spec, seen: &seen, plan: &plan, status: &status };
-    kind.planned(&execution, &mut state.own, now); // effect
+    let execution = Execution { pass, seen: &seen, plan: &plan, status: &status };
+    Kind::planned(&execution, &mut state.own); // effect
     let order = Kind::report(&plan);
     if order == Report::First {
         report(&execution, state).await?; // effect
     }
-    let progress = Box::pin(execute(&execution, state, counted)).await?; // effect
+    let progress = Box::pin(execute(&execution, state)).await?; // effect
     let had_refused = std::mem::replace(&mut state.refused, progress.refused.clone()).is_some();
     match (order, &progress.refused) {
         (Report::InActions, _) if !progress.is_incomplete => publish(&execution, state).await, // effect
         (Report::First | Report::InActions, _) => {}
         (Report::Last, None) => {
-            if Kind::defers_report(&execution, &mut state.own, progress.is_changed, clock::now()) {
+            if Kind::defers_report(&execution, &mut state.own, progress.is_changed) {
                 return Ok(Outcome::Waiting(SOON));
             }
             report(&execution, state).await?; // effect
@@ -107,7 +103,7 @@ pub async fn reconcile<Kind: Reconciler>(
             report(&refused, state).await?; // effect
         }
     }
-    let outcome = kind.finish(&execution, &mut state.own, &progress, now).await; // effect
+    let outcome = Kind::finish(execution, &mut state.own, &progress).await; // effect
     Ok(match outcome {
         outcome if state.refused.is_some() => {
             Outcome::Refused(outcome.again().unwrap_or(REFUSED).min(REFUSED))
@@ -119,31 +115,24 @@ pub async fn reconcile<Kind: Reconciler>(
 
 /// The object as it is reconciled; none: it is gone, or another one has its name.
 async fn read<Kind: Reconciler>(
-    kind: &Kind,
+    context: &Context<Kind>,
     watched: Arc<Watched<Kind::Object>>,
 ) -> Result<Option<Arc<Watched<Kind::Object>>>, Error> {
-    if !Kind::IS_READ_LIVE {
-        return Ok(Some(watched));
-    }
-    let place = Place::of_metadata::<Kind::Object>(watched.meta());
-    let api: Api<Watched<Kind::Object>> = Api::namespaced(kind.client().clone(), &place.namespace);
-    let found = call(api.get_opt(&place.name)).await.map_err(Error::of("read", &place))?; // effect
-    Ok(found.filter(|found| found.meta().uid == watched.meta().uid).map(Arc::new))
+    if Kind::IS_READ_LIVE { context.read_live(watched).await } else { Ok(Some(watched)) }
 }
 
 /// Does one thing after the other. One that cannot be done ends it, unless those after it do not need it.
 async fn execute<Kind: Reconciler>(
     execution: &Execution<'_, Kind>,
     state: &mut State<Kind>,
-    counted: &Reconciliations,
 ) -> Result<Progress, Error> {
     let mut progress = Progress::default();
     let has_lasted = std::mem::take(&mut state.is_lasting);
     for action in Kind::actions(execution.plan) {
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
-        let done = action.points().around(execution.kind.execute(execution, action), lost).await; // effect
-        counted.acted(Kind::NAME, name, action::result(done.as_ref()));
+        let done = action.points().around(Kind::execute(*execution, action), lost).await; // effect
+        execution.context.reconciliations.acted(Kind::IDENTITY.name, name, action::result(done.as_ref()));
         let note = Kind::executed(execution, &mut state.own, action, done.as_ref());
         let object = || named(execution.object);
         let failure = match done {
@@ -153,7 +142,7 @@ async fn execute<Kind: Reconciler>(
                 state.published.retain(|_| !executed.changed);
                 state.failed = state.failed.take().filter(|(failed, _)| *failed != name);
                 if Kind::LOGS_ACTIONS {
-                    info!(controller = Kind::NAME, object = object(), action = name, "carried out");
+                    info!(controller = Kind::IDENTITY.name, object = object(), action = name, "carried out");
                 }
                 if let Some(note) = note {
                     execution.tell(note).await; // effect
@@ -163,7 +152,7 @@ async fn execute<Kind: Reconciler>(
             Err(failure) => failure,
         };
         let why = failure.to_string();
-        warn!(controller = Kind::NAME, object = object(), action = name, why, "not carried out");
+        warn!(controller = Kind::IDENTITY.name, object = object(), action = name, why, "not carried out");
         if let Some(note) = note {
             let failed = Some((name, note.text.clone()));
             if state.failed != failed {
@@ -206,7 +195,7 @@ async fn report<Kind: Reconciler>(
     if !is_last {
         publish(execution, state).await; // effect
     }
-    execution.kind.reported(execution, &mut state.own, written);
+    Kind::reported(execution, &mut state.own, written);
     Ok(())
 }
 
@@ -251,21 +240,23 @@ async fn publish_ahead<Kind: Reconciler>(execution: &Execution<'_, Kind>, state:
 /// What the gate has against an object as it is stored.
 fn faults<Kind: Reconciler>(object: &Kind::Object) -> Vec<FieldError> {
     let object = serde_json::to_value(object).unwrap_or_default();
-    validation::stored(Kind::KIND, Written { version: Version::V1, object: &object }).errors
+    validation::stored(Kind::IDENTITY.kind, Written { version: Version::V1, object: &object }).errors
 }
 
 /// Reports an object that cannot be decoded, or lets it go.
 async fn leave_undecodable<Kind: Reconciler>(
     kind: &Kind,
+    context: &Context<Kind>,
     object: &Watched<Kind::Object>,
     state: &mut State<Kind>,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
-    kind.hide(object.meta());
-    if object.meta().deletion_timestamp.is_none() || Kind::KEEPS_UNDECODABLE {
-        return unworked::report(kind, object, Why::Undecodable, state, now).await; // effect
+    context.hide(kind, object.meta());
+    let Identity { finalizer, manager, keeps_undecodable, .. } = Kind::IDENTITY;
+    if object.meta().deletion_timestamp.is_none() || keeps_undecodable {
+        return unworked::report(context, object, Why::Undecodable, state, now).await; // effect
     }
-    let released = finalizer::write::<Kind::Object>(object.meta(), Kind::FINALIZER, false, Kind::MANAGER);
-    kind.writer().perform(&released, &object.object_ref(&())).await?; // effect
+    let released = finalizer::write::<Kind::Object>(object.meta(), finalizer, false, manager);
+    context.writer.perform(&released, &object.object_ref(&())).await?; // effect
     Ok(Outcome::Waiting(SOON))
 }

@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
@@ -12,20 +14,20 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::Watched;
 use super::action::{Action, Executed, Failure, RefusedWrite};
 use super::api_write::{ApiWriter, Note, STATUS_REFUSED};
 use super::fail_points::FailPoints;
-use super::metrics;
+use super::metrics::{KindMetrics, Reconciliations};
+use super::object_metrics::ObjectMetrics;
 use super::outcome::{Error, Outcome};
 use super::problems::Problems;
-use super::scope::WatchScope;
+use super::scope::{Scope, WatchScope};
 use super::status::{Change, Precondition};
 use super::triggers::Triggers;
-use super::{Settings, Watched};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
-use crate::rbac::Rule;
 
 /// When the status is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     type State: Clone + Default + Send;
 
     /// What is counted, and shown of objects.
-    type Metrics: metrics::Metrics;
+    type Metrics: KindMetrics;
 
     /// What an object asks for, resolved.
     type Spec: Send + Sync;
@@ -72,71 +74,36 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What is reported.
     type Status: Serialize + Clone + PartialEq + Send + Sync;
 
-    /// The kind as the gate has it.
-    const KIND: &'static dyn api::Kind;
-
-    /// The controller's name in logs, metrics and events.
-    const NAME: &'static str;
-
-    /// The field manager of the status.
-    const MANAGER: &'static str;
-
-    /// The finalizer that has a deletion wait for us.
-    const FINALIZER: &'static str;
-
-    /// Whether an object that cannot be decoded keeps the finalizer: what its deletion has to do is not known.
-    const KEEPS_UNDECODABLE: bool;
+    /// The kind's names, and what never changes of how it is reconciled.
+    const IDENTITY: Identity;
 
     /// Whether an object is read from the API server for each reconciliation, and not only as it was watched.
     const IS_READ_LIVE: bool;
 
-    /// What the write of a status is conditional on.
-    const PRECONDITION: Precondition;
-
-    /// The fail points around the write of a status.
-    const STATUS_POINTS: FailPoints;
-
-    /// Those around an event.
-    const EVENT_POINTS: FailPoints;
-
     /// Whether each action is worth a line of the log.
     const LOGS_ACTIONS: bool;
 
-    /// What reconciling needs of the API server in every namespace whose objects are reconciled.
-    fn rules() -> Vec<Rule>;
-
     /// What reconciliations need, and the objects whose parts have changed, from watches of those parts.
-    fn start(
-        client: Client,
-        realm: &WatchScope,
-        metrics: &Self::Metrics,
-        settings: &Settings,
-    ) -> (Self, Triggers<Self::Object>);
+    fn start(context: &Context<Self>) -> (Self, Triggers<Self::Object>);
 
     /// Resolves when reconciliations can run; false when they never will. Called once: a store wakes only the last of
     /// those who wait for it.
     fn ready(&self) -> impl Future<Output = bool> + Send;
 
-    /// Reads and writes objects.
-    fn client(&self) -> &Client;
-
-    /// Does what plans ask for.
-    fn writer(&self) -> &ApiWriter;
-
     /// The object is as it is now. Called before any reconciliation of it.
-    fn seen(&self, object: &Watched<Self::Object>);
+    fn seen(&self, _object: &Watched<Self::Object>) {}
 
     /// The object is in the store at that resource version: what is remembered until then may go.
     fn watched(_state: &mut Self::State, _resource_version: Option<&str>) {}
 
     /// The object of that uid is gone.
-    fn forget(&self, uid: &str);
+    fn forget(&self, _uid: &str) {}
 
     /// Only the objects of these uids are left.
-    fn forget_all_but(&self, uids: &HashSet<String>);
+    fn forget_all_but(&self, _uids: &HashSet<String>) {}
 
-    /// Nothing is done for the object, and nothing is shown of it.
-    fn hide(&self, metadata: &ObjectMeta);
+    /// Nothing is done for the object.
+    fn hide(&self, _metadata: &ObjectMeta) {}
 
     /// Whether other objects go first. Once they need not, the kind asks for a reconciliation of this one.
     fn gives_way(&self, _metadata: &ObjectMeta, _now: Timestamp) -> bool {
@@ -153,11 +120,8 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// Reads everything that is decided on.
     fn observe(
-        &self,
-        object: &Self::Object,
-        spec: &Self::Spec,
+        pass: Pass<'_, Self>,
         state: &mut State<Self>,
-        now: Timestamp,
     ) -> impl Future<Output = Result<Self::Observation, Error>> + Send;
 
     /// What to do, and what to say.
@@ -187,12 +151,11 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     fn events(execution: &Execution<'_, Self>, state: &mut Self::State) -> Vec<Note>;
 
     /// It is planned: nothing of it is done yet.
-    fn planned(&self, execution: &Execution<'_, Self>, state: &mut Self::State, now: Timestamp);
+    fn planned(_execution: &Execution<'_, Self>, _state: &mut Self::State) {}
 
     /// Does one thing.
     fn execute(
-        &self,
-        execution: &Execution<'_, Self>,
+        execution: Execution<'_, Self>,
         action: &Self::Action,
     ) -> impl Future<Output = Result<Executed, Failure>> + Send;
 
@@ -208,26 +171,18 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// Whether the report is left to the next reconciliation, which comes soon; `is_changed`: the actions have changed
     /// something.
-    fn defers_report(
-        _execution: &Execution<'_, Self>,
-        _state: &mut Self::State,
-        _is_changed: bool,
-        _now: Timestamp,
-    ) -> bool {
+    fn defers_report(_execution: &Execution<'_, Self>, _state: &mut Self::State, _is_changed: bool) -> bool {
         false
     }
 
     /// The status is written, and made that resource version if it said something new.
-    fn reported(&self, _execution: &Execution<'_, Self>, _state: &mut Self::State, _written: Option<String>) {
-    }
+    fn reported(_execution: &Execution<'_, Self>, _state: &mut Self::State, _written: Option<String>) {}
 
     /// What is left to do once all else is done, and when to look again.
     fn finish(
-        &self,
-        execution: &Execution<'_, Self>,
+        execution: Execution<'_, Self>,
         state: &mut Self::State,
         progress: &Progress,
-        now: Timestamp,
     ) -> impl Future<Output = Outcome> + Send;
 
     /// The conditions of an object that cannot be decoded, for these faults.
@@ -239,6 +194,71 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What is new in the conditions `after` and worth an event, against those `before`.
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note>;
 }
+
+/// A kind's names, and what never changes of how it is reconciled.
+#[derive(Clone, Copy)]
+pub struct Identity {
+    /// The kind as the gate has it.
+    pub kind: &'static dyn api::Kind,
+    /// The controller's name in logs, metrics and events.
+    pub name: &'static str,
+    /// The field manager of the status.
+    pub manager: &'static str,
+    /// The finalizer that has a deletion wait for us.
+    pub finalizer: &'static str,
+    /// Whether an object that cannot be decoded keeps the finalizer: what its deletion has to do is not known.
+    pub keeps_undecodable: bool,
+    /// What the write of a status is conditional on.
+    pub precondition: Precondition,
+    /// The fail points around the write of a status.
+    pub status_points: FailPoints,
+    /// The fail points around an event.
+    pub event_points: FailPoints,
+}
+
+/// What all reconciliations of a kind in a realm share.
+pub struct Context<Kind: Reconciler> {
+    /// Reads and writes objects.
+    pub client: Client,
+    /// Does what plans ask for.
+    pub writer: ApiWriter,
+    /// Where objects are watched.
+    pub realm: WatchScope,
+    /// The image with gatehouse's own program, which pods that are made run.
+    pub image: String,
+    /// What the kind counts.
+    pub metrics: Kind::Metrics,
+    /// What is shown of objects.
+    pub(super) objects: Arc<ObjectMetrics<<Kind::Metrics as KindMetrics>::Line>>,
+    /// Which objects cannot be reconciled.
+    pub(super) problems: Arc<ObjectMetrics<Problems>>,
+    /// The namespaces whose objects are reconciled.
+    pub(super) scope: Scope,
+    /// What is counted for all kinds.
+    pub(super) reconciliations: Reconciliations,
+}
+
+/// A reconciliation of one object: what is known before anything is read.
+pub struct Pass<'a, Kind: Reconciler> {
+    /// The kind's own caches and clients.
+    pub kind: &'a Kind,
+    /// What all reconciliations of the kind share.
+    pub context: &'a Context<Kind>,
+    /// The object, as it was read.
+    pub object: &'a Kind::Object,
+    /// What the object asks for.
+    pub spec: &'a Kind::Spec,
+    /// When the reconciliation began.
+    pub now: Timestamp,
+}
+
+impl<Kind: Reconciler> Clone for Pass<'_, Kind> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Kind: Reconciler> Copy for Pass<'_, Kind> {}
 
 /// What a process knows of an object from one reconciliation to the next.
 #[derive(Debug)]
@@ -265,7 +285,10 @@ impl<Kind: Reconciler> State<Kind> {
     #[must_use]
     pub fn problems(&self) -> Problems {
         let status = self.is_status_refused.then_some(STATUS_REFUSED);
-        Problems { kind: Kind::KIND.names().kind, reasons: self.unworked.into_iter().chain(status).collect() }
+        Problems {
+            kind: Kind::IDENTITY.kind.names().kind,
+            reasons: self.unworked.into_iter().chain(status).collect(),
+        }
     }
 }
 
@@ -310,15 +333,10 @@ pub struct Progress {
     pub refused: Option<RefusedWrite>,
 }
 
-/// What a reconciliation has read and decided, and the executor of its actions.
-#[derive(Debug)]
+/// A reconciliation with what it has read and decided: it can carry actions out.
 pub struct Execution<'a, Kind: Reconciler> {
-    /// Who acts.
-    pub kind: &'a Kind,
-    /// The object, as it was read.
-    pub object: &'a Kind::Object,
-    /// What it asks for.
-    pub spec: &'a Kind::Spec,
+    /// The reconciliation.
+    pub pass: Pass<'a, Kind>,
     /// What was read.
     pub seen: &'a Kind::Observation,
     /// What is decided.
@@ -334,3 +352,11 @@ impl<Kind: Reconciler> Clone for Execution<'_, Kind> {
 }
 
 impl<Kind: Reconciler> Copy for Execution<'_, Kind> {}
+
+impl<'a, Kind: Reconciler> Deref for Execution<'a, Kind> {
+    type Target = Pass<'a, Kind>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pass
+    }
+}

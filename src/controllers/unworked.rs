@@ -19,7 +19,7 @@ use super::Watched;
 use super::api_write::{ApiWrite, Note};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
-use super::reconciler::{Reconciler, State};
+use super::reconciler::{Context, Reconciler, State};
 use crate::api::Version;
 use crate::api::condition::{self, Statement};
 use crate::api::field::{FieldError, Path, Reason};
@@ -55,7 +55,7 @@ impl Why {
 /// # Errors
 /// When the API server does not answer, or refuses the status.
 pub async fn report<Kind: Reconciler>(
-    kind: &Kind,
+    context: &Context<Kind>,
     object: &Watched<Kind::Object>,
     why: Why,
     state: &mut State<Kind>,
@@ -63,7 +63,7 @@ pub async fn report<Kind: Reconciler>(
 ) -> Result<Outcome, Error> {
     let place = Place::of_metadata::<Kind::Object>(object.meta());
     let api: Api<DynamicObject> =
-        Api::namespaced_with(kind.client().clone(), &place.namespace, &place.resource);
+        Api::namespaced_with(context.client.clone(), &place.namespace, &place.resource);
     let found = call(api.get_opt(&place.name)).await.map_err(Error::of("read", &place))?;
     let Some(found) = found.filter(|found| found.metadata.uid == object.meta().uid) else {
         return Ok(Outcome::Leaving);
@@ -83,8 +83,8 @@ pub async fn report<Kind: Reconciler>(
         let object_with_status = json!({"metadata": metadata, "status": status});
         let manifest = Manifest { place, object: object_with_status };
         let regarding = object.object_ref(&());
-        let status = ApiWrite::Status { manifest, manager: Kind::MANAGER };
-        let written = kind.writer().perform(&status, &regarding).await;
+        let status = ApiWrite::Status { manifest, manager: Kind::IDENTITY.manager };
+        let written = context.writer.perform(&status, &regarding).await;
         match &written {
             Ok(_) => state.is_status_refused = false,
             Err(error)
@@ -95,7 +95,7 @@ pub async fn report<Kind: Reconciler>(
             Err(_) => events.clear(),
         }
         for event in events {
-            kind.writer().perform(&ApiWrite::Event(event), &regarding).await?;
+            context.writer.perform(&ApiWrite::Event(event), &regarding).await?;
         }
         written?;
     } else {
@@ -106,7 +106,8 @@ pub async fn report<Kind: Reconciler>(
 
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
 fn faults<Kind: Reconciler>(stored: &Value) -> Vec<FieldError> {
-    let faults = validation::stored(Kind::KIND, Written { version: Version::V1, object: stored }).errors;
+    let faults =
+        validation::stored(Kind::IDENTITY.kind, Written { version: Version::V1, object: stored }).errors;
     let unclear = || FieldError::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     if faults.is_empty() { vec![unclear()] } else { faults }
 }

@@ -29,7 +29,7 @@ struct RunLabels {
 pub struct Metrics {
     runs: Family<RunLabels, Counter>,
     /// Where operators show what their DatabaseMigrations are doing.
-    pub objects: ObjectMetricsRegistries<Line>,
+    objects: ObjectMetricsRegistries<Line>,
 }
 
 impl Metrics {
@@ -37,6 +37,14 @@ impl Metrics {
     pub fn ended(&self, run: &FinishedRun) {
         let labels = RunLabels { purpose: run.purpose.clone(), outcome: run.outcome.as_str() };
         self.runs.get_or_create(&labels).inc();
+    }
+}
+
+impl metrics::KindMetrics for Metrics {
+    type Line = Line;
+
+    fn objects(&self) -> &ObjectMetricsRegistries<Line> {
+        &self.objects
     }
 }
 

@@ -29,30 +29,27 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream;
-use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Client, Resource, ResourceExt as _};
 
-use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
+use crate::controllers::Watched;
 use crate::controllers::action::{Executed, Failure};
-use crate::controllers::api_write::{ApiWrite, ApiWriter, Note};
-use crate::controllers::fail_points::FailPoints;
+use crate::controllers::api_write::{ApiWrite, Note};
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
-use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
+use crate::controllers::reconciler::{
+    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
+};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
 use crate::controllers::triggers::{self, Triggers};
-use crate::controllers::{Settings, Watched};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
-use crate::rbac::Rule;
 use crate::runtime::call::watching;
 use crate::runtime::clock;
 use actions::Action;
@@ -77,12 +74,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// Reconciles DatabaseMigrations.
 pub struct Operator {
-    client: Client,
-    writer: ApiWriter,
-    image: String,
     subjects: Arc<Subjects>,
-    board: Arc<ObjectMetrics<Line>>,
-    metrics: Metrics,
 }
 
 impl Reconciler for Operator {
@@ -95,44 +87,30 @@ impl Reconciler for Operator {
     type Action = Action;
     type Status = DatabaseMigrationStatus;
 
-    const KIND: &'static dyn Kind = &DatabaseMigrationKind;
-    const NAME: &'static str = "databasemigration";
-    const MANAGER: &'static str = MANAGER;
-    const FINALIZER: &'static str = FINALIZER;
-    const KEEPS_UNDECODABLE: bool = true;
+    const IDENTITY: Identity = Identity {
+        kind: &DatabaseMigrationKind,
+        name: "databasemigration",
+        manager: MANAGER,
+        finalizer: FINALIZER,
+        keeps_undecodable: true,
+        precondition: Precondition::Unchanged,
+        status_points: actions::STATUS_POINTS,
+        event_points: actions::EVENT_POINTS,
+    };
     const IS_READ_LIVE: bool = true;
-    const PRECONDITION: Precondition = Precondition::Unchanged;
-    const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
-    const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = true;
 
-    fn rules() -> Vec<Rule> {
-        rbac::rules()
-    }
-
-    fn start(
-        client: Client,
-        realm: &WatchScope,
-        metrics: &Metrics,
-        settings: &Settings,
-    ) -> (Self, Triggers<DatabaseMigration>) {
+    fn start(context: &Context<Self>) -> (Self, Triggers<DatabaseMigration>) {
+        let Context { client, realm, .. } = context;
         let (told, of_requirements) = mpsc::unbounded();
         let subjects = Arc::new(Subjects::new(told));
         let triggers = [
-            triggers::by_label::<Job, _>(&client, realm, names::APPLICATION),
-            triggers::by_label::<Pod, _>(&client, realm, names::APPLICATION),
-            sources(&client, realm, Arc::clone(&subjects)),
+            triggers::by_label::<Job, _>(client, realm, names::APPLICATION),
+            triggers::by_label::<Pod, _>(client, realm, names::APPLICATION),
+            sources(client, realm, Arc::clone(&subjects)),
             of_requirements.boxed(),
         ];
-        let operator = Self {
-            writer: ApiWriter::new(client.clone(), MANAGER),
-            client,
-            image: settings.image.clone(),
-            subjects,
-            board: metrics.objects.add(),
-            metrics: metrics.clone(),
-        };
-        (operator, stream::select_all(triggers).boxed())
+        (Self { subjects }, stream::select_all(triggers).boxed())
     }
 
     /// There is no cache to fill.
@@ -140,31 +118,16 @@ impl Reconciler for Operator {
         true
     }
 
-    fn client(&self) -> &Client {
-        &self.client
-    }
-
-    fn writer(&self) -> &ApiWriter {
-        &self.writer
-    }
-
     fn seen(&self, object: &Watched<DatabaseMigration>) {
         self.subjects.seen(object, object.meta());
-        self.board.admit(object.meta());
     }
 
     fn forget(&self, uid: &str) {
         self.subjects.forget(uid);
-        self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
         self.subjects.forget_all_but(uids);
-        self.board.forget_all_but(uids);
-    }
-
-    fn hide(&self, metadata: &ObjectMeta) {
-        self.board.hide(metadata);
     }
 
     fn resolve(
@@ -175,15 +138,8 @@ impl Reconciler for Operator {
         Spec::resolve(object, faults())
     }
 
-    async fn observe(
-        &self,
-        object: &DatabaseMigration,
-        spec: &Spec,
-        state: &mut State<Self>,
-        now: Timestamp,
-    ) -> Result<Observed, Error> {
-        let status = object.status.clone().unwrap_or_default();
-        observe::parts(self, status, spec, state.refused.clone(), now).await
+    async fn observe(pass: Pass<'_, Self>, state: &mut State<Self>) -> Result<Observed, Error> {
+        observe::parts(pass, state.refused.clone()).await
     }
 
     fn plan(spec: &Spec, observed: &Observed) -> Plan {
@@ -225,9 +181,7 @@ impl Reconciler for Operator {
         plan::in_own_namespace(message)
     }
 
-    fn planned(&self, _execution: &Execution<'_, Self>, _state: &mut ReconcileState, _now: Timestamp) {}
-
-    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+    async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         match action {
             Action::Hold => execution.set_finalizer(true).await?,
             Action::Release => execution.withdraw_finalizer().await?,
@@ -244,28 +198,21 @@ impl Reconciler for Operator {
         Ok(Executed { changed: true, resource_version: None })
     }
 
-    fn reported(
-        &self,
-        execution: &Execution<'_, Self>,
-        state: &mut ReconcileState,
-        _written: Option<String>,
-    ) {
+    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _written: Option<String>) {
         let plan = execution.plan;
         if let Some(ended) = &plan.ended
             && state.counted.as_ref() != Some(&ended.job)
         {
-            self.metrics.ended(ended);
+            execution.context.metrics.ended(ended);
             state.counted = Some(ended.job.clone());
         }
-        self.board.show(&execution.object.metadata, Line::of(&plan.status));
+        execution.context.show(&execution.object.metadata, Line::of(&plan.status));
     }
 
     async fn finish(
-        &self,
-        execution: &Execution<'_, Self>,
+        execution: Execution<'_, Self>,
         _state: &mut ReconcileState,
         progress: &Progress,
-        _now: Timestamp,
     ) -> Outcome {
         let plan = execution.plan;
         let Some(wake) = plan.wake else { return Outcome::Invalid };
@@ -282,7 +229,7 @@ impl Reconciler for Operator {
 
 /// Creates an object; one of that name that was created for the same run, and is as planned, is as good.
 async fn create<K>(
-    execution: &Execution<'_, Operator>,
+    execution: Execution<'_, Operator>,
     manifest: &Manifest,
     is_as_planned: fn(&K, &Manifest) -> bool,
 ) -> Result<(), Failure>

@@ -4,47 +4,43 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
-use kube::{Api, Resource, ResourceExt as _};
+use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::Operator;
 use super::names::{self, ATTEMPT, CONTROLLER_UID, KEY, NUMBER, PURPOSE, RESOLVED};
 use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState, Snapshot};
 use super::run_state;
-use super::spec::{Spec, goal, series};
+use super::spec::{goal, series};
 use crate::api::condition;
 use crate::controllers::action::RefusedWrite;
-use crate::controllers::manifest::{APPLIED_HASH, Place};
+use crate::controllers::manifest::APPLIED_HASH;
 use crate::controllers::outcome::Error;
+use crate::controllers::reconciler::Pass;
 use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus, Mode};
-use crate::runtime::call::{self, call};
+use crate::runtime::call::call;
 
 /// What is there, as of `now`.
 ///
 /// # Errors
 /// When the API server does not say.
-pub async fn parts(
-    operator: &Operator,
-    status: DatabaseMigrationStatus,
-    spec: &Spec,
-    refused: Option<RefusedWrite>,
-    now: Timestamp,
-) -> Result<Observed, Error> {
-    let (image, runs) = (operator.image.clone(), runs(operator, spec, &status, now).await?);
+pub async fn parts(pass: Pass<'_, Operator>, refused: Option<RefusedWrite>) -> Result<Observed, Error> {
+    let Pass { kind, context, spec, now, .. } = pass;
+    let status = pass.object.status.clone().unwrap_or_default();
+    let (image, runs) = (context.image.clone(), runs(pass, &status).await?);
     let mut observed = Observed { now, image, status, runs, refused, ..Observed::default() };
     if observed.is_occupied() || !spec.faults.is_empty() && !spec.is_deleting() {
         return Ok(observed);
     }
-    observed.snapshots = snapshots(operator, spec).await?;
+    observed.snapshots = snapshots(pass).await?;
     for name in observed.unseen_runs() {
-        if let Some(run) = by_name(operator, spec, &name, now).await? {
+        if let Some(run) = by_name(pass, &name).await? {
             observed.runs.push(run);
         }
     }
@@ -52,23 +48,23 @@ pub async fn parts(
         return Ok(Observed { snapshots: BTreeMap::new(), ..observed });
     }
     for name in observed.wanted_snapshots(spec.is_deleting()) {
-        if let Some(found) = read::<ConfigMap>(operator, spec, &name).await? {
+        if let Some(found) = pass.read::<ConfigMap>(&name).await? {
             observed.kept.insert(name, keys(found));
         }
     }
     for name in spec.config_maps() {
-        if let Some(found) = read::<ConfigMap>(operator, spec, name).await? {
+        if let Some(found) = pass.read::<ConfigMap>(name).await? {
             observed.sources.insert(name.to_owned(), keys(found));
         }
     }
     for requirement in &spec.requires {
-        if let Some(found) = read::<DatabaseMigration>(operator, spec, &requirement.name).await? {
+        if let Some(found) = pass.read::<DatabaseMigration>(&requirement.name).await? {
             observed.required.insert(requirement.name.clone(), required(&found));
         }
     }
-    observed.ring = operator.subjects.ring(spec.uid()).unwrap_or_default();
-    for name in operator.subjects.peers(spec.uid()) {
-        let found = read::<DatabaseMigration>(operator, spec, &name).await?;
+    observed.ring = kind.subjects.ring(spec.uid()).unwrap_or_default();
+    for name in kind.subjects.peers(spec.uid()) {
+        let found = pass.read::<DatabaseMigration>(&name).await?;
         // One of that name may be another one by now, or write another series.
         observed.peers.extend(found.filter(|found| series(found) == spec.series).map(|found| peer(&found)));
     }
@@ -77,13 +73,8 @@ pub async fn parts(
 
 /// The runs of the object that have a Job. The run that was under way is found without labels, too: another client may have
 /// taken them off its Job.
-async fn runs(
-    operator: &Operator,
-    spec: &Spec,
-    status: &DatabaseMigrationStatus,
-    now: Timestamp,
-) -> Result<Vec<Run>, Error> {
-    let jobs = list::<Job>(operator, spec, &names::selector_text(spec.uid())).await?;
+async fn runs(pass: Pass<'_, Operator>, status: &DatabaseMigrationStatus) -> Result<Vec<Run>, Error> {
+    let jobs = list::<Job>(pass, &names::selector_text(pass.spec.uid())).await?;
     let mut runs = Vec::with_capacity(jobs.len());
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
     for job in &jobs {
@@ -91,36 +82,32 @@ async fn runs(
         // The report of a run that was read once is in the status. The Job of such a run may have a sidecar at work, or a
         // container that was given up for lost.
         let is_over = run.number <= told && run_state::end(job).is_some();
-        runs.push(if is_over { run } else { with_state(operator, spec, job, run, now).await? });
+        runs.push(if is_over { run } else { with_state(pass, job, run).await? });
     }
     let current = status.current_run.iter().filter(|current| current.number > told);
     for current in current.filter(|current| jobs.iter().all(|job| job.name_any() != current.job)) {
-        runs.extend(by_name(operator, spec, &current.job, now).await?);
+        runs.extend(by_name(pass, &current.job).await?);
     }
     Ok(runs)
 }
 
 /// The run whose Job has that name, when the Job is of this object.
-async fn by_name(operator: &Operator, spec: &Spec, name: &str, now: Timestamp) -> Result<Option<Run>, Error> {
-    let job = read::<Job>(operator, spec, name).await?;
-    let Some(job) = job.filter(|job| names::is_owned(&job.metadata, spec.uid())) else { return Ok(None) };
+async fn by_name(pass: Pass<'_, Operator>, name: &str) -> Result<Option<Run>, Error> {
+    let job = pass.read::<Job>(name).await?;
+    let Some(job) = job.filter(|job| names::is_owned(&job.metadata, pass.spec.uid())) else {
+        return Ok(None);
+    };
     match run(&job) {
-        Some(run) => Ok(Some(with_state(operator, spec, &job, run, now).await?)),
+        Some(run) => Ok(Some(with_state(pass, &job, run).await?)),
         None => Ok(None),
     }
 }
 
 /// The run with its state, by the pods that the Job controller counts.
-async fn with_state(
-    operator: &Operator,
-    spec: &Spec,
-    job: &Job,
-    run: Run,
-    now: Timestamp,
-) -> Result<Run, Error> {
+async fn with_state(pass: Pass<'_, Operator>, job: &Job, run: Run) -> Result<Run, Error> {
     let selector = format!("{CONTROLLER_UID}={}", job.uid().unwrap_or_default());
-    let pods = list::<Pod>(operator, spec, &selector).await?;
-    Ok(Run { state: run_state::of(job, &pods, now), ..run })
+    let pods = list::<Pod>(pass, &selector).await?;
+    Ok(Run { state: run_state::of(job, &pods, pass.now), ..run })
 }
 
 /// A Job as a run; none where it is not one of ours. Whether it has ended is said without its reason.
@@ -146,10 +133,10 @@ fn run(job: &Job) -> Option<Run> {
 }
 
 /// The ConfigMaps that runs of the object read, by name.
-async fn snapshots(operator: &Operator, spec: &Spec) -> Result<BTreeMap<String, Snapshot>, Error> {
-    let api = Api::<ConfigMap>::namespaced(operator.client.clone(), spec.namespace());
-    let params = ListParams::default().labels(&names::selector_text(spec.uid()));
-    let found = call(api.list_metadata(&params)).await.map_err(failed::<ConfigMap>(spec, ""))?;
+async fn snapshots(pass: Pass<'_, Operator>) -> Result<BTreeMap<String, Snapshot>, Error> {
+    let params = ListParams::default().labels(&names::selector_text(pass.spec.uid()));
+    let found = call(pass.api::<ConfigMap>().list_metadata(&params)).await;
+    let found = found.map_err(Error::of("read", &pass.place::<ConfigMap>("")))?;
     let snapshot = |one: &PartialObjectMeta<ConfigMap>| {
         let annotation = |name: &str| one.annotations().get(name);
         Some(Snapshot {
@@ -191,32 +178,13 @@ fn required(object: &DatabaseMigration) -> Required {
     }
 }
 
-async fn list<K>(operator: &Operator, spec: &Spec, selector: &str) -> Result<Vec<K>, Error>
+async fn list<K>(pass: Pass<'_, Operator>, selector: &str) -> Result<Vec<K>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + std::fmt::Debug
         + DeserializeOwned,
 {
-    let api = Api::<K>::namespaced(operator.client.clone(), spec.namespace());
-    let found = call(api.list(&ListParams::default().labels(selector))).await;
-    Ok(found.map_err(failed::<K>(spec, ""))?.items)
-}
-
-async fn read<K>(operator: &Operator, spec: &Spec, name: &str) -> Result<Option<K>, Error>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + DeserializeOwned,
-{
-    let api = Api::<K>::namespaced(operator.client.clone(), spec.namespace());
-    call(api.get_opt(name)).await.map_err(failed::<K>(spec, name))
-}
-
-fn failed<'a, K: Resource<DynamicType = ()>>(
-    spec: &'a Spec,
-    name: &'a str,
-) -> impl FnOnce(call::Error) -> Error + use<'a, K> {
-    move |source| Error::of("read", &Place::named::<K>(spec.namespace(), name))(source)
+    let found = call(pass.api::<K>().list(&ListParams::default().labels(selector))).await;
+    Ok(found.map_err(Error::of("read", &pass.place::<K>("")))?.items)
 }

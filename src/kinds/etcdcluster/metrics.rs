@@ -23,7 +23,15 @@ use crate::kinds::etcdcluster::observation::Role;
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     /// Where operators show how their EtcdClusters are.
-    pub objects: ObjectMetricsRegistries<Line>,
+    objects: ObjectMetricsRegistries<Line>,
+}
+
+impl metrics::KindMetrics for Metrics {
+    type Line = Line;
+
+    fn objects(&self) -> &ObjectMetricsRegistries<Line> {
+        &self.objects
+    }
 }
 
 impl metrics::Metrics for Metrics {

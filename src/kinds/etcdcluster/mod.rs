@@ -42,37 +42,31 @@ mod state;
 pub mod status;
 pub mod trace;
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube::Client;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::sync::Mutex;
 use tracing::debug;
 
-use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
 use crate::controllers::action::{self, Executed, Failure};
-use crate::controllers::api_write::{ApiWriter, Note};
-use crate::controllers::fail_points::{FailPoints, fail_points};
-use crate::controllers::object_metrics::ObjectMetrics;
+use crate::controllers::api_write::Note;
+use crate::controllers::fail_points::fail_points;
+use crate::controllers::named;
 use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
-use crate::controllers::scope::WatchScope;
+use crate::controllers::reconciler::{
+    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
+};
 use crate::controllers::status::{Change, Precondition};
 use crate::controllers::triggers::{self, Triggers};
-use crate::controllers::{Settings, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
-use crate::rbac::Rule;
 use actions::Action;
-use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observe::Snapshot;
@@ -102,10 +96,6 @@ const LATER: Duration = Duration::from_secs(30);
 
 /// Reconciles EtcdClusters.
 pub struct Operator {
-    client: Client,
-    writer: ApiWriter,
-    guard_image: String,
-    board: Arc<ObjectMetrics<Line>>,
     /// Held while the members of a cluster compare their data.
     comparing: Mutex<()>,
     trace: Trace,
@@ -121,69 +111,32 @@ impl Reconciler for Operator {
     type Action = Action;
     type Status = EtcdClusterStatus;
 
-    const KIND: &'static dyn Kind = &EtcdClusterKind;
-    const NAME: &'static str = "etcdcluster";
-    const MANAGER: &'static str = MANAGER;
-    const FINALIZER: &'static str = FINALIZER;
-    const KEEPS_UNDECODABLE: bool = true;
+    const IDENTITY: Identity = Identity {
+        kind: &EtcdClusterKind,
+        name: "etcdcluster",
+        manager: MANAGER,
+        finalizer: FINALIZER,
+        keeps_undecodable: true,
+        precondition: Precondition::Unchanged,
+        status_points: fail_points!("status"),
+        event_points: fail_points!("publish-event"),
+    };
     const IS_READ_LIVE: bool = true;
-    const PRECONDITION: Precondition = Precondition::Unchanged;
-    const STATUS_POINTS: FailPoints = fail_points!("status");
-    const EVENT_POINTS: FailPoints = fail_points!("publish-event");
     const LOGS_ACTIONS: bool = true;
 
-    fn rules() -> Vec<Rule> {
-        rbac::rules()
-    }
-
-    fn start(
-        client: Client,
-        realm: &WatchScope,
-        metrics: &Metrics,
-        settings: &Settings,
-    ) -> (Self, Triggers<EtcdCluster>) {
+    fn start(context: &Context<Self>) -> (Self, Triggers<EtcdCluster>) {
+        let Context { client, realm, .. } = context;
         let triggers = [
-            triggers::by_label::<StatefulSet, _>(&client, realm, names::APPLICATION),
-            triggers::by_label::<Pod, _>(&client, realm, names::APPLICATION),
+            triggers::by_label::<StatefulSet, _>(client, realm, names::APPLICATION),
+            triggers::by_label::<Pod, _>(client, realm, names::APPLICATION),
         ];
-        let operator = Self {
-            writer: ApiWriter::new(client.clone(), MANAGER),
-            client,
-            guard_image: settings.image.clone(),
-            board: metrics.objects.add(),
-            comparing: Mutex::new(()),
-            trace: Trace::default(),
-        };
+        let operator = Self { comparing: Mutex::new(()), trace: Trace::default() };
         (operator, stream::select_all(triggers).boxed())
     }
 
     /// There is no cache to fill.
     async fn ready(&self) -> bool {
         true
-    }
-
-    fn client(&self) -> &Client {
-        &self.client
-    }
-
-    fn writer(&self) -> &ApiWriter {
-        &self.writer
-    }
-
-    fn seen(&self, object: &Watched<EtcdCluster>) {
-        self.board.admit(object.meta());
-    }
-
-    fn forget(&self, uid: &str) {
-        self.board.forget(uid);
-    }
-
-    fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.board.forget_all_but(uids);
-    }
-
-    fn hide(&self, metadata: &ObjectMeta) {
-        self.board.hide(metadata);
     }
 
     fn resolve(
@@ -198,14 +151,8 @@ impl Reconciler for Operator {
         Spec::resolve(cluster, &faults)
     }
 
-    async fn observe(
-        &self,
-        cluster: &EtcdCluster,
-        spec: &Spec,
-        state: &mut State<Self>,
-        now: Timestamp,
-    ) -> Result<Snapshot, Error> {
-        Ok(Box::pin(observe::look(self, (cluster, spec), state, now)).await)
+    async fn observe(pass: Pass<'_, Self>, state: &mut State<Self>) -> Result<Snapshot, Error> {
+        Ok(Box::pin(observe::look(pass, state)).await)
     }
 
     fn plan(_spec: &Spec, sight: &Snapshot) -> Plan {
@@ -261,12 +208,12 @@ impl Reconciler for Operator {
         status::in_own_namespace(message)
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) {
-        state.line = report::trace(&self.trace, execution, state);
-        self.board.show(&execution.object.metadata, report::metrics(execution, state, now));
+    fn planned(execution: &Execution<'_, Self>, state: &mut ReconcileState) {
+        state.line = report::trace(&execution.kind.trace, execution, state);
+        execution.context.show(&execution.object.metadata, report::metrics(execution, state));
     }
 
-    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+    async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         execution.carry_out(action).await?;
         Ok(Executed { changed: true, resource_version: None })
     }
@@ -292,37 +239,29 @@ impl Reconciler for Operator {
     }
 
     async fn finish(
-        &self,
-        execution: &Execution<'_, Self>,
+        execution: Execution<'_, Self>,
         state: &mut ReconcileState,
         progress: &Progress,
-        now: Timestamp,
     ) -> Outcome {
-        let (sight, plan) = (execution.seen, execution.plan);
-        let may_compare = plan.is_at_rest() && !sight.desired.is_paused;
+        let plan = execution.plan;
+        let may_compare = plan.is_at_rest() && !execution.seen.desired.is_paused;
         let is_asked = plan.summary.blocked == Some(BlockedReason::Uncompared);
-        let is_news = may_compare && self.compare(sight, state, is_asked, now).await; // effect
+        let is_news = may_compare && compare(execution, state, is_asked).await; // effect
         outcome(plan, progress, is_news, state)
     }
 }
 
-impl Operator {
-    /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what
-    /// follows from it is for the next reconciliation, which looks at all else again.
-    async fn compare(
-        &self,
-        sight: &Snapshot,
-        state: &mut ReconcileState,
-        is_asked: bool,
-        now: Timestamp,
-    ) -> bool {
-        let is_due = is_asked || state.audit.is_due(now);
-        let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
-        let told = consistency::look(sight).await; // effect
-        state.audit.heard(told, now);
-        let found = state.audit.recall(None);
-        is_asked || found.known().is_some() && found != sight.observation.audit
-    }
+/// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
+/// from it is for the next reconciliation, which looks at all else again.
+async fn compare(execution: Execution<'_, Operator>, state: &mut ReconcileState, is_asked: bool) -> bool {
+    let now = execution.now;
+    let is_due = is_asked || state.audit.is_due(now);
+    let turn = is_due.then(|| execution.kind.comparing.try_lock().ok()).flatten();
+    let Some(_turn) = turn else { return false };
+    let told = consistency::look(execution.seen).await; // effect
+    state.audit.heard(told, now);
+    let found = state.audit.recall(None);
+    is_asked || found.known().is_some() && found != execution.seen.observation.audit
 }
 
 /// When to look again.

@@ -1,7 +1,5 @@
 //! What a reconciliation reports beside the status: events, a trace, and metrics.
 
-use jiff::Timestamp;
-
 use super::execute::Execution;
 use super::metrics::{self, Line};
 use super::state::ReconcileState;
@@ -26,9 +24,9 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileStat
 }
 
 /// The metrics.
-pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState, now: Timestamp) -> Line {
+pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState) -> Line {
     let seen = &execution.seen.observation;
-    state.tally.look(seen, execution.plan, now);
+    state.tally.look(seen, execution.plan, execution.now);
     metrics::of(&metrics::Facts {
         name: &execution.name(),
         desired: &execution.seen.desired,

@@ -29,7 +29,7 @@ pub struct Metrics {
     lateness: Histogram,
     conflicts: Counter,
     /// Where operators show what their TDSets are doing.
-    pub objects: ObjectMetricsRegistries<Line>,
+    objects: ObjectMetricsRegistries<Line>,
 }
 
 impl Default for Metrics {
@@ -55,6 +55,14 @@ impl Metrics {
     /// A conflict with another client over a workload.
     pub fn conflict(&self) {
         self.conflicts.inc();
+    }
+}
+
+impl metrics::KindMetrics for Metrics {
+    type Line = Line;
+
+    fn objects(&self) -> &ObjectMetricsRegistries<Line> {
+        &self.objects
     }
 }
 

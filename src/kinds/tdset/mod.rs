@@ -37,28 +37,25 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::{Resource as _, ResourceExt as _};
 use tokio::sync::OnceCell;
 
-use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
+use crate::controllers::Watched;
 use crate::controllers::action::{Action as _, Executed, Failure, RefusedWrite};
-use crate::controllers::api_write::{ApiWriter, Note};
+use crate::controllers::api_write::Note;
 use crate::controllers::cache::Cache;
 use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
-use crate::controllers::fail_points::FailPoints;
-use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
-use crate::controllers::scope::WatchScope;
+use crate::controllers::reconciler::{
+    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
+};
 use crate::controllers::status::{Change, Precondition};
 use crate::controllers::triggers::Triggers;
-use crate::controllers::{Settings, Watched};
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
-use crate::rbac::Rule;
 use crate::runtime::call::watching;
 use crate::runtime::clock;
 use actions::Action;
@@ -84,7 +81,6 @@ const UNTIL_FILLED: Duration = Duration::from_secs(30);
 
 /// Reconciles TDSets.
 pub struct Operator {
-    client: Client,
     deployments: Cache<FoundDeployment>,
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
@@ -93,10 +89,7 @@ pub struct Operator {
     targets: Targets,
     calendars: Calendars,
     claims: Arc<TargetOwnership>,
-    writer: ApiWriter,
     due_queue: DueQueue<ObjectRef<Watched<TDSet>>>,
-    board: Arc<ObjectMetrics<Line>>,
-    metrics: Metrics,
 }
 
 impl Reconciler for Operator {
@@ -109,26 +102,25 @@ impl Reconciler for Operator {
     type Action = Action;
     type Status = TDSetStatus;
 
-    const KIND: &'static dyn Kind = &TDSetKind;
-    const NAME: &'static str = "tdset";
-    const MANAGER: &'static str = MANAGER;
-    const FINALIZER: &'static str = FINALIZER;
-    const KEEPS_UNDECODABLE: bool = false;
+    const IDENTITY: Identity = Identity {
+        kind: &TDSetKind,
+        name: "tdset",
+        manager: MANAGER,
+        finalizer: FINALIZER,
+        keeps_undecodable: false,
+        precondition: Precondition::SameConditions,
+        status_points: actions::STATUS_POINTS,
+        event_points: actions::EVENT_POINTS,
+    };
     const IS_READ_LIVE: bool = false;
-    const PRECONDITION: Precondition = Precondition::SameConditions;
-    const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
-    const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
 
-    fn rules() -> Vec<Rule> {
-        rbac::rules()
-    }
-
-    fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
+    fn start(context: &Context<Self>) -> (Self, Triggers<TDSet>) {
+        let Context { client, realm, .. } = context;
         let (deployments, of_deployments) =
-            Cache::watch(&client, realm, FoundDeployment::trim, FoundDeployment::difference);
+            Cache::watch(client, realm, FoundDeployment::trim, FoundDeployment::difference);
         let (services, of_services) = Cache::watch(
-            &client,
+            client,
             realm,
             |one: &mut Service| observation::retain_others(&mut one.metadata),
             |one, other| Difference::unless(one == other),
@@ -148,9 +140,7 @@ impl Reconciler for Operator {
             stream::select(of_targets, of_autoscalers.flat_map(|(one, _)| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
-            writer: ApiWriter::new(client.clone(), MANAGER),
             calendars: Calendars::new(client.clone()),
-            client,
             deployments,
             services,
             autoscalers,
@@ -158,8 +148,6 @@ impl Reconciler for Operator {
             targets,
             claims,
             due_queue: DueQueue::new(called),
-            board: metrics.objects.add(),
-            metrics: metrics.clone(),
         };
         let triggers = [of_deployments, of_services, concerned, of_claims.boxed(), of_due_queue.boxed()];
         (operator, stream::select_all(triggers).boxed())
@@ -172,14 +160,6 @@ impl Reconciler for Operator {
         tokio::time::timeout(UNTIL_FILLED, filled).await.unwrap_or(true)
     }
 
-    fn client(&self) -> &Client {
-        &self.client
-    }
-
-    fn writer(&self) -> &ApiWriter {
-        &self.writer
-    }
-
     fn seen(&self, object: &Watched<TDSet>) {
         if !self.claims.knows(object.meta()) {
             let read = object.read().ok();
@@ -187,7 +167,6 @@ impl Reconciler for Operator {
             self.claims.seen(object.meta(), claims);
         }
         self.calendars.asked.admit(uid(object.meta()));
-        self.board.admit(object.meta());
     }
 
     fn watched(state: &mut ObjectState, resource_version: Option<&str>) {
@@ -199,7 +178,6 @@ impl Reconciler for Operator {
         self.claims.forget(uid);
         self.targets.forget(uid);
         self.calendars.asked.forget(uid);
-        self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
@@ -207,12 +185,10 @@ impl Reconciler for Operator {
         self.claims.forget_all_but(uids);
         self.targets.forget_all_but(uids);
         self.calendars.asked.forget_all_but(uids);
-        self.board.forget_all_but(uids);
     }
 
     fn hide(&self, metadata: &ObjectMeta) {
         self.due_queue.expect(uid(metadata), None);
-        self.board.hide(metadata);
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
@@ -229,14 +205,8 @@ impl Reconciler for Operator {
         state.kept.spec(tdset, faults)
     }
 
-    async fn observe(
-        &self,
-        tdset: &TDSet,
-        spec: &Arc<Spec>,
-        state: &mut State<Self>,
-        now: Timestamp,
-    ) -> Result<Observed, Error> {
-        observe::parts(self, tdset, spec, (&state.own, state.is_lasting), now).await
+    async fn observe(pass: Pass<'_, Self>, state: &mut State<Self>) -> Result<Observed, Error> {
+        observe::parts(pass, state).await
     }
 
     fn with_refusal(observed: &Observed, refused: &RefusedWrite) -> Option<Observed> {
@@ -281,20 +251,20 @@ impl Reconciler for Operator {
         plan::in_own_namespace(message)
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, _now: Timestamp) {
+    fn planned(execution: &Execution<'_, Self>, state: &mut ObjectState) {
         state.recall.begin(execution.object.metadata.resource_version.as_deref());
         state.kept.found(execution.plan, execution.seen);
         // What is written after an edit does not wait for a contest about what was asked for before.
         if execution.spec.is_edited(&execution.seen.status) {
             state.recall.repairs = Reverts::default();
         }
-        self.due_queue.expect(execution.spec.uid(), execution.plan.due);
+        execution.kind.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
 
-    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+    async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         let effect = execution.perform(&action.0).await?;
         if let Some(scale) = effect.scale {
-            self.targets.wrote(execution.spec.uid(), scale);
+            execution.kind.targets.wrote(execution.spec.uid(), scale);
         }
         Ok(Executed { changed: effect.changed, resource_version: effect.resource_version })
     }
@@ -325,12 +295,8 @@ impl Reconciler for Operator {
         None
     }
 
-    fn defers_report(
-        execution: &Execution<'_, Self>,
-        state: &mut ObjectState,
-        is_changed: bool,
-        now: Timestamp,
-    ) -> bool {
+    fn defers_report(execution: &Execution<'_, Self>, state: &mut ObjectState, is_changed: bool) -> bool {
+        let now = clock::now();
         execution.kind.due_queue.settled(execution.spec.uid());
         if is_changed {
             return execution.spec.is_deleting() || state.recall.defers_report(execution.plan, now);
@@ -338,30 +304,28 @@ impl Reconciler for Operator {
         state.recall.paces(&execution.status.before, &execution.status.after, now)
     }
 
-    fn reported(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, written: Option<String>) {
-        let plan = execution.plan;
-        self.due_queue.settled(execution.spec.uid());
+    fn reported(execution: &Execution<'_, Self>, state: &mut ObjectState, written: Option<String>) {
+        let (plan, metrics) = (execution.plan, &execution.context.metrics);
+        execution.kind.due_queue.settled(execution.spec.uid());
         if let Some(Ok(scaled)) = &execution.seen.target {
             state.recall.workload.clone_from(&scaled.scale.metadata.uid);
         }
         let answer_lost = state.recall.carried.reported_by(&execution.status.before);
         if let Some(transition) = plan.transition.as_ref().or(answer_lost) {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
-            self.metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
+            metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
         }
         if plan.conflict {
-            self.metrics.conflict();
+            metrics.conflict();
         }
-        self.board.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
+        execution.context.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
         state.recall.told(written, plan.status.clone(), clock::now());
     }
 
     async fn finish(
-        &self,
-        execution: &Execution<'_, Self>,
+        execution: Execution<'_, Self>,
         _state: &mut ObjectState,
         _progress: &Progress,
-        _now: Timestamp,
     ) -> Outcome {
         let again = until(execution.plan.wake);
         match execution.plan.wake {

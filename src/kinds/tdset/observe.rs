@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -22,28 +21,23 @@ use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
 use super::targets::scaled_objects;
 use crate::api::GROUP;
-use crate::api::condition::State;
+use crate::api::condition;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::{Class, Error};
+use crate::controllers::reconciler::{Pass, State};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus, UnreadableDates};
 use crate::runtime::call::{self, call};
 
-/// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
-/// way, and no error.
+/// What is there. Where reconciliations have failed for a while, an object that cannot be read is a blocker, and no error.
 ///
 /// # Errors
 /// When the API server does not say whether something that is not in a cache is there.
-pub async fn parts(
-    operator: &Operator,
-    tdset: &TDSet,
-    spec: &Spec,
-    (state, is_lasting): (&ObjectState, bool),
-    now: Timestamp,
-) -> Result<Observed, Error> {
-    let ObjectState { recall, kept, .. } = state;
+pub async fn parts(pass: Pass<'_, Operator>, state: &State<Operator>) -> Result<Observed, Error> {
+    let Pass { object: tdset, spec, now, .. } = pass;
+    let ObjectState { recall, kept, .. } = &state.own;
     let known = Observed {
         now,
         status: said_last(tdset, recall),
@@ -59,9 +53,9 @@ pub async fn parts(
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(known);
     }
-    match read(operator, spec, state, &known).await {
+    match read(pass, &state.own, &known).await {
         Ok(observed) => Ok(observed),
-        Err(error) if is_lasting || error.class() == Class::Permanent => {
+        Err(error) if state.is_lasting || error.class() == Class::Permanent => {
             let blocker = Blocker::ready(Reason::TargetNotReadable, error.said());
             Ok(Observed { unread_object: Some(blocker), ..known })
         }
@@ -70,12 +64,8 @@ pub async fn parts(
 }
 
 /// What is there, beside what is known.
-async fn read(
-    operator: &Operator,
-    spec: &Spec,
-    state: &ObjectState,
-    known: &Observed,
-) -> Result<Observed, Error> {
+async fn read(pass: Pass<'_, Operator>, state: &ObjectState, known: &Observed) -> Result<Observed, Error> {
+    let Pass { kind: operator, spec, .. } = pass;
     let ObjectState { recall, kept, has_made } = state;
     let (uid, namespace, name) = (spec.uid(), spec.namespace(), spec.name());
     operator.targets.begins(uid);
@@ -106,8 +96,8 @@ async fn read(
     };
     let Calendar { dates, unread, is_unwatched } = calendar(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
-    let autoscaler = autoscaler(operator, spec, recall).await?;
-    let (autoscalers, unread_autoscalers) = match autoscalers(operator, spec).await? {
+    let autoscaler = autoscaler(pass, recall).await?;
+    let (autoscalers, unread_autoscalers) = match autoscalers(pass).await? {
         Ok(names) => (names, None),
         Err(blocker) => (Vec::new(), Some(blocker)),
     };
@@ -161,15 +151,15 @@ fn watch_foreign(
 
 /// The autoscaler of the spec.
 async fn autoscaler(
-    operator: &Operator,
-    spec: &Spec,
+    pass: Pass<'_, Operator>,
     recall: &ReconcileState,
 ) -> Result<Option<Result<Arc<Bounds>, Blocker>>, Error> {
+    let Pass { kind: operator, context, spec, .. } = pass;
     let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return Ok(None) };
     let found = match kind {
         AutoscalerKind::HorizontalPodAutoscaler => {
             let key = (spec.namespace(), name.as_str());
-            let found = match horizontal(&operator.client, &operator.autoscalers, key).await? {
+            let found = match horizontal(&context.client, &operator.autoscalers, key).await? {
                 Ok(found) => found,
                 Err(blocker) => return Ok(Some(Err(blocker))),
             };
@@ -177,7 +167,7 @@ async fn autoscaler(
             let may_go = |bounds: &&mut Bounds| !bounds.goes_to_zero && !recall.is_zero_refused;
             if let Some(bounds) = bounds.as_mut().filter(may_go) {
                 let measures_none = found.as_deref().is_some_and(Bounds::measures_none);
-                bounds.goes_to_zero = measures_none && scales_to_zero(operator).await?;
+                bounds.goes_to_zero = measures_none && scales_to_zero(pass).await?;
             }
             bounds
         }
@@ -258,8 +248,8 @@ fn misses_changes(operator: &Operator, spec: &Spec) -> bool {
 const SCALES_TO_ZERO: (u32, u32) = (1, 37);
 
 /// Whether the API server takes a lower bound of 0.
-async fn scales_to_zero(operator: &Operator) -> Result<bool, Error> {
-    let read = async || match call(operator.client.apiserver_version()).await {
+async fn scales_to_zero(pass: Pass<'_, Operator>) -> Result<bool, Error> {
+    let read = async || match call(pass.context.client.apiserver_version()).await {
         Ok(version) => {
             let number = |text: &str| text.trim_end_matches('+').parse().unwrap_or(0_u32);
             Ok((number(&version.major), number(&version.minor)) >= SCALES_TO_ZERO)
@@ -269,7 +259,7 @@ async fn scales_to_zero(operator: &Operator) -> Result<bool, Error> {
             if error.class() == Class::Permanent { Ok(false) } else { Err(error) }
         }
     };
-    operator.scales_to_zero.get_or_try_init(read).await.copied()
+    pass.kind.scales_to_zero.get_or_try_init(read).await.copied()
 }
 
 /// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet
@@ -293,7 +283,8 @@ fn holder(
 
 /// The autoscalers of the workload, without that of the spec, and without the one that KEDA makes for that. What the
 /// watch told is of an earlier time where it has failed for a while.
-async fn autoscalers(operator: &Operator, spec: &Spec) -> Result<Result<Vec<String>, Blocker>, Error> {
+async fn autoscalers(pass: Pass<'_, Operator>) -> Result<Result<Vec<String>, Blocker>, Error> {
+    let Pass { kind: operator, context, spec, .. } = pass;
     let (workload, namespace) = (spec.workload(), spec.namespace());
     let is_other = |autoscaler: &HorizontalPodAutoscaler| {
         if !Bounds::scale(autoscaler, &workload) {
@@ -314,7 +305,7 @@ async fn autoscalers(operator: &Operator, spec: &Spec) -> Result<Result<Vec<Stri
             object: format!("horizontalpodautoscalers of {namespace}"),
             source,
         };
-        match list(&operator.client, namespace, &ListParams::default()).await.map_err(failed)? {
+        match list(&context.client, namespace, &ListParams::default()).await.map_err(failed)? {
             Ok(mut found) => {
                 found.retain(|one| is_other(one));
                 found
@@ -353,17 +344,18 @@ async fn calendar(operator: &Operator, spec: &Spec) -> Result<Calendar, Error> {
         let DatesSource { exception, config_map: name, key } = source;
         let errors = list.as_ref().and_then(|list| list.errors.as_ref()).map(|errors| {
             let message = format!("ConfigMap {name}, key {key}: {errors}");
-            Blocker::dates(State::False, Reason::InvalidDates, message)
+            Blocker::dates(condition::State::False, Reason::InvalidDates, message)
         });
         let is_known = list.is_some();
         if let Some(list) = list {
             read.dates.set(exception, &list);
         }
         let Some(mut unread) = unread.or(errors) else { continue };
-        read.is_unwatched |= unread.state == State::Unknown || !operator.targets.watches(&resource);
+        read.is_unwatched |=
+            unread.state == condition::State::Unknown || !operator.targets.watches(&resource);
         if spec.on_unreadable_dates == UnreadableDates::Ignore {
             unread.message += match (is_known, unread.state) {
-                (true, State::Unknown) => "; the dates that were read before count",
+                (true, condition::State::Unknown) => "; the dates that were read before count",
                 _ => "; such days are ordinary ones",
             };
         }

@@ -16,7 +16,9 @@ use crate::runtime::readiness::Ready;
 macro_rules! controllers {
     ($($folder:ident::api::$kind:ident,)*) => {
         /// The controller of every kind.
-        pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] = &[$(of::<kinds::$folder::Operator>),*];
+        pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] = &[
+            $(|| of::<kinds::$folder::Operator>(kinds::$folder::rbac::rules)),*
+        ];
     };
 }
 
@@ -54,29 +56,32 @@ pub(super) struct Surroundings {
     pub reconciliations: Reconciliations,
 }
 
-struct Of<Kind: Reconciler>(Kind::Metrics);
+struct Of<Kind: Reconciler> {
+    metrics: Kind::Metrics,
+    rules: fn() -> Vec<Rule>,
+}
 
-fn of<Kind: Reconciler>() -> Box<dyn Controller> {
-    Box::new(Of::<Kind>(Kind::Metrics::default()))
+fn of<Kind: Reconciler>(rules: fn() -> Vec<Rule>) -> Box<dyn Controller> {
+    Box::new(Of::<Kind> { metrics: Kind::Metrics::default(), rules })
 }
 
 impl<Kind: Reconciler> Controller for Of<Kind> {
     fn name(&self) -> &'static str {
-        Kind::NAME
+        Kind::IDENTITY.name
     }
 
     fn rules(&self) -> Vec<Rule> {
-        Kind::rules()
+        (self.rules)()
     }
 
     fn register(&self, registry: &mut Registry) {
-        self.0.register(registry);
+        self.metrics.register(registry);
     }
 
     fn work<'a>(&'a self, with: &'a Surroundings, ready: &'a Ready, stop: Stop) -> BoxFuture<'a, ()> {
         async move {
             let working = Working(ready);
-            let metrics = (with.reconciliations.clone(), self.0.clone());
+            let metrics = (with.reconciliations.clone(), self.metrics.clone());
             let set = || working.0.set();
             controllers::run::<Kind>(with.client.clone(), &with.scope, metrics, &with.settings, set, &stop)
                 .await;

@@ -33,7 +33,7 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
 fn wanted(execution: Execution<'_>) -> Option<Manifest> {
     let status = execution.object.status.as_ref();
     let are_data_suspect = execution.observation().suspects_data();
-    backup::cron_job(execution.spec, status, are_data_suspect, &execution.kind.guard_image)
+    backup::cron_job(execution.spec, status, are_data_suspect, &execution.context.image)
 }
 
 /// Begins the backup before an upgrade. That it was begun already is fine.
@@ -42,7 +42,7 @@ pub async fn start(execution: Execution<'_>, cluster_id: ClusterId, version: Ver
         return Err(Failure::moved("another cluster is recorded"));
     }
     let job =
-        backup::job(execution.spec, execution.object.status.as_ref(), version, &execution.kind.guard_image);
+        backup::job(execution.spec, execution.object.status.as_ref(), version, &execution.context.image);
     let job = job.ok_or_else(|| Failure::moved("the members are not known yet"))?;
     execution.write(&ApiWrite::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
 }

@@ -51,7 +51,7 @@ pub async fn stateful_set(
     replicas: u32,
     template: &Template,
 ) -> Result<(), Failure> {
-    let (spec, image) = (execution.spec, &execution.kind.guard_image);
+    let (spec, image) = (execution.spec, &execution.context.image);
     let serves = plan::labels_voters(&execution.seen.desired, execution.observation());
     let new = sets::manifest(spec, template, replicas, image, serves);
     let live: Option<StatefulSet> = as_seen(execution, &new, found).await?;

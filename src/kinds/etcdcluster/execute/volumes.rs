@@ -160,7 +160,7 @@ async fn backing(
 }
 
 fn volumes(execution: Execution<'_>) -> Api<PersistentVolume> {
-    Api::all(execution.kind.client.clone())
+    Api::all(execution.context.client.clone())
 }
 
 /// They are in no namespace, and an installation in namespaces alone has no rights on them.

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::Reader;
 use super::{altered, backups};
-use crate::kinds::etcdcluster::Operator;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found, Observation};
@@ -31,13 +30,13 @@ impl Read {
     /// How what takes backups was found, as against how it should be by all that was `seen`.
     pub fn schedule(
         &self,
-        operator: &Operator,
+        image: &str,
         (cluster, spec): (&EtcdCluster, &Spec),
         seen: &Observation,
         state: &mut ReconcileState,
     ) -> Fact<Found> {
         let (status, is_suspect) = (cluster.status.as_ref(), seen.suspects_data());
-        let wanted = backup::cron_job(spec, status, is_suspect, &operator.guard_image);
+        let wanted = backup::cron_job(spec, status, is_suspect, image);
         let applied = (&mut state.cron_job, clock::instant());
         altered::backup_schedule(wanted.as_ref(), &self.cron_job, spec.uid(), applied)
     }

@@ -50,7 +50,7 @@ use super::{Operator, root_password};
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::finalizer;
 use crate::controllers::manifest::Manifest;
-use crate::controllers::reconciler::State;
+use crate::controllers::reconciler::{Pass, State};
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::runtime::call::{self, call};
 use crate::runtime::clock;
@@ -77,15 +77,12 @@ pub struct Snapshot {
 
 /// Reads everything.
 #[expect(clippy::too_many_lines, reason = "one field of what is read a line")]
-pub async fn look(
-    operator: &Operator,
-    (cluster, spec): (&EtcdCluster, &Spec),
-    state: &mut State<Operator>,
-    now: Timestamp,
-) -> Snapshot {
+pub async fn look(pass: Pass<'_, Operator>, state: &mut State<Operator>) -> Snapshot {
     let (refused, state) = (state.refused.clone(), &mut state.own);
-    let reader = Reader::new(operator.client.clone(), spec);
-    let certificates = certificates::look(&operator.client, spec, now).await;
+    let Pass { context, object: cluster, spec, now, .. } = pass;
+    let (client, image) = (&context.client, context.image.as_str());
+    let reader = Reader::new(client.clone(), spec);
+    let certificates = certificates::look(client, spec, now).await;
     let desired = spec.desired(certificates.trust);
     let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
     let config = names::config(&reader.name);
@@ -95,13 +92,13 @@ pub async fn look(
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
         reader.backups((cluster, spec), &desired, state),
-        ClientTls::read(&operator.client, spec),
-        root_password::read(&operator.client, spec),
+        ClientTls::read(client, spec),
+        root_password::read(client, spec),
     );
     let (wanted, looked) = ((spec, desired.template.revision), clock::instant());
     let set = set.map(|set| {
         let applied = (&mut state.stateful_set, looked);
-        altered::stateful_set(&set, wanted, &operator.guard_image, applied)
+        altered::stateful_set(&set, wanted, image, applied)
     });
     let config = match config {
         Fact::Known(found) => altered::config(&found, wanted, (&mut state.config, looked)),
@@ -148,7 +145,7 @@ pub async fn look(
         record,
     };
     recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
-    observation.backup_schedule = backups.schedule(operator, (cluster, spec), &observation, state);
+    observation.backup_schedule = backups.schedule(image, (cluster, spec), &observation, state);
     let hindrances = hindrances::look(&reader, &pods, state, &mut observation, clock::instant()).await;
     Snapshot { desired, observation, certificates, backups: backups.told, hindrances, reach }
 }
