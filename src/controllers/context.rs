@@ -9,7 +9,7 @@ use super::Watched;
 use super::manifest::Place;
 use super::metrics::KindMetrics;
 use super::outcome::Error;
-use super::reconciler::{Context, Reconciler};
+use super::reconciler::{Context, ObjectChange, Reconciler};
 use crate::runtime::call::call;
 
 impl<Kind: Reconciler> Context<Kind> {
@@ -34,7 +34,7 @@ impl<Kind: Reconciler> Context<Kind> {
 
     /// Shows nothing of an object, for which nothing is done.
     pub fn hide(&self, kind: &Kind, metadata: &ObjectMeta) {
-        kind.hide(metadata);
+        kind.notice(ObjectChange::Hidden(metadata));
         self.objects.hide(metadata);
     }
 }

@@ -71,7 +71,7 @@ use api_write::ApiWriter;
 use failures::Failures;
 use metrics::{KindMetrics as _, Reconciliations};
 use outcome::{Error, Outcome};
-use reconciler::{Context, Reconciler, State};
+use reconciler::{Context, ObjectChange, Reconciler, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
 pub use watched::Watched;
@@ -122,11 +122,9 @@ impl<Kind: Reconciler> Runner<Kind> {
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut *listed());
-                self.states.forget_all_but(&listed);
-                self.kind.forget_all_but(&listed);
-                self.context.objects.forget_all_but(&listed);
-                self.context.problems.forget_all_but(&listed);
-                self.failures.forget_all_but(&listed);
+                for uid in self.states.forget_all_but(&listed) {
+                    self.forget(&uid);
+                }
             }
             Event::Apply(object) => self.admit(object),
         }
@@ -135,7 +133,7 @@ impl<Kind: Reconciler> Runner<Kind> {
     /// The object is gone. First of all its state goes, by which [`Self::forget_if_gone`] knows it.
     fn forget(&self, uid: &str) {
         self.states.forget(uid);
-        self.kind.forget(uid);
+        self.kind.notice(ObjectChange::Gone(uid));
         self.context.objects.forget(uid);
         self.context.problems.forget(uid);
         self.failures.forget(uid);
@@ -155,7 +153,7 @@ impl<Kind: Reconciler> Runner<Kind> {
         }
         self.context.objects.admit(object.meta());
         self.context.problems.admit(object.meta());
-        self.kind.seen(object);
+        self.kind.notice(ObjectChange::Seen(object));
     }
 
     /// The object is in the store as it is now. Not before: a reconciliation finds there what its state forgets.

@@ -4,7 +4,6 @@
 //! objects when another replica reconciles them.
 //! Assumes: an object is admitted before any reconciliation of it.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -108,11 +107,6 @@ impl<L: Line> ObjectMetrics<L> {
     /// The object of that uid is gone.
     pub fn forget(&self, uid: &str) {
         self.0.forget(uid);
-    }
-
-    /// Only the objects of these uids are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.0.forget_all_but(uids);
     }
 }
 
@@ -249,8 +243,9 @@ mod tests {
         for uid in ["a", "b"] {
             board.admit(&metadata(uid));
         }
-        board.forget("a");
-        board.forget_all_but(&HashSet::new());
+        for uid in ["a", "b"] {
+            board.forget(uid);
+        }
         for uid in ["a", "b"] {
             board.show(&metadata(uid), Legs(4));
         }

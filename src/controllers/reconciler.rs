@@ -2,7 +2,6 @@
 //!
 //! Guarantees: what is decided about an object is pure; what has effects is `observe`, `execute` and `finish`.
 
-use std::collections::HashSet;
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -90,20 +89,11 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// those who wait for it.
     fn ready(&self) -> impl Future<Output = bool> + Send;
 
-    /// The object is as it is now. Called before any reconciliation of it.
-    fn seen(&self, _object: &Watched<Self::Object>) {}
+    /// An object came, changed or went, or nothing is done for it any more.
+    fn notice(&self, _change: ObjectChange<'_, Self::Object>) {}
 
     /// The object is in the store at that resource version: what is remembered until then may go.
     fn watched(_state: &mut Self::State, _resource_version: Option<&str>) {}
-
-    /// The object of that uid is gone.
-    fn forget(&self, _uid: &str) {}
-
-    /// Only the objects of these uids are left.
-    fn forget_all_but(&self, _uids: &HashSet<String>) {}
-
-    /// Nothing is done for the object.
-    fn hide(&self, _metadata: &ObjectMeta) {}
 
     /// Whether other objects go first. Once they need not, the kind asks for a reconciliation of this one.
     fn gives_way(&self, _metadata: &ObjectMeta, _now: Timestamp) -> bool {
@@ -214,6 +204,17 @@ pub struct Identity {
     pub status_points: FailPoints,
     /// The fail points around an event.
     pub event_points: FailPoints,
+}
+
+/// A change of an object that the kind's own caches follow.
+#[derive(Clone, Copy)]
+pub enum ObjectChange<'a, Object> {
+    /// The object is as it is now, before any reconciliation of it.
+    Seen(&'a Watched<Object>),
+    /// The object of that uid is gone.
+    Gone(&'a str),
+    /// Nothing is done for the object of that metadata.
+    Hidden(&'a ObjectMeta),
 }
 
 /// What all reconciliations of a kind in a realm share.

@@ -54,9 +54,9 @@ impl<Item: Clone + Default> StateStore<Item> {
         self.lock().remove(uid);
     }
 
-    /// Only these objects are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.lock().retain(|uid, _| uids.contains(uid));
+    /// Only these objects are left; the uids of the others.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) -> Vec<String> {
+        self.lock().extract_if(|uid, _| !uids.contains(uid)).map(|(uid, _)| uid).collect()
     }
 
     /// Looks at what is known of each object, until that fails.

@@ -22,7 +22,6 @@ pub mod spec;
 pub mod state;
 mod subjects;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,13 +36,12 @@ use kube::{Client, Resource, ResourceExt as _};
 
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
-use crate::controllers::Watched;
 use crate::controllers::action::{Executed, Failure};
 use crate::controllers::api_write::{ApiWrite, Note};
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
+    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, Report, State,
 };
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
@@ -118,16 +116,12 @@ impl Reconciler for Operator {
         true
     }
 
-    fn seen(&self, object: &Watched<DatabaseMigration>) {
-        self.subjects.seen(object, object.meta());
-    }
-
-    fn forget(&self, uid: &str) {
-        self.subjects.forget(uid);
-    }
-
-    fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.subjects.forget_all_but(uids);
+    fn notice(&self, change: ObjectChange<'_, DatabaseMigration>) {
+        match change {
+            ObjectChange::Seen(object) => self.subjects.seen(object, object.meta()),
+            ObjectChange::Gone(uid) => self.subjects.forget(uid),
+            ObjectChange::Hidden(_) => {}
+        }
     }
 
     fn resolve(

@@ -72,14 +72,6 @@ impl Subjects {
         self.tell(self.concerned(&namespace, |asked| asked.migrations.contains(&name)));
     }
 
-    /// Only the objects of these uids are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        let gone: Vec<_> = self.lock().keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
-        for uid in gone {
-            self.forget(&uid);
-        }
-    }
-
     /// The names of the others that apply scripts to the series of that object.
     pub fn peers(&self, uid: &str) -> Vec<String> {
         let asked = self.lock();
@@ -235,7 +227,7 @@ mod tests {
         subjects.seen(&unreadable(&metadata), &metadata);
         assert!(subjects.peers("uid-two").is_empty());
         assert_eq!(told(&mut receiver), ["two"]);
-        subjects.forget_all_but(&HashSet::new());
+        subjects.forget("uid-one");
         assert!(subjects.peers("uid-one").is_empty());
     }
 }

@@ -4,7 +4,7 @@
 //! missing, all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for
 //! it. Where it cannot be read any more its dates are those that were read last, and it is read once in a while for all.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -254,11 +254,6 @@ impl Asked {
     pub fn forget(&self, uid: &str) {
         self.of.forget(uid);
     }
-
-    /// Only the objects of these uids are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.of.forget_all_but(uids);
-    }
 }
 
 impl All {
@@ -310,8 +305,9 @@ mod tests {
         assert!(calendars.ask("1", "a", [].into_iter()).is_empty());
         assert_eq!(first.strong_count(), 1_000, "those that are held here among them");
         drop(others);
-        calendars.forget("2");
-        calendars.forget_all_but(&HashSet::from(["3".to_owned()]));
+        for number in (0..1_000).filter(|number| *number != 3) {
+            calendars.forget(&number.to_string());
+        }
         assert_eq!(first.strong_count(), 1);
         calendars.forget("3");
         assert!(first.upgrade().is_none());

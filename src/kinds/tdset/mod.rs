@@ -25,7 +25,6 @@ pub mod state;
 pub mod target_ownership;
 mod targets;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
+    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, Report, State,
 };
 use crate::controllers::status::{Change, Precondition};
 use crate::controllers::triggers::Triggers;
@@ -160,35 +159,28 @@ impl Reconciler for Operator {
         tokio::time::timeout(UNTIL_FILLED, filled).await.unwrap_or(true)
     }
 
-    fn seen(&self, object: &Watched<TDSet>) {
-        if !self.claims.knows(object.meta()) {
-            let read = object.read().ok();
-            let claims = read.map(|tdset| (spec::makes(&tdset), spec::subjects(&tdset)));
-            self.claims.seen(object.meta(), claims);
+    fn notice(&self, change: ObjectChange<'_, TDSet>) {
+        match change {
+            ObjectChange::Seen(object) => {
+                if !self.claims.knows(object.meta()) {
+                    let read = object.read().ok();
+                    let claims = read.map(|tdset| (spec::makes(&tdset), spec::subjects(&tdset)));
+                    self.claims.seen(object.meta(), claims);
+                }
+                self.calendars.asked.admit(uid(object.meta()));
+            }
+            ObjectChange::Gone(uid) => {
+                self.due_queue.forget(uid);
+                self.claims.forget(uid);
+                self.targets.forget(uid);
+                self.calendars.asked.forget(uid);
+            }
+            ObjectChange::Hidden(metadata) => self.due_queue.expect(uid(metadata), None),
         }
-        self.calendars.asked.admit(uid(object.meta()));
     }
 
     fn watched(state: &mut ObjectState, resource_version: Option<&str>) {
         state.recall.watched(resource_version);
-    }
-
-    fn forget(&self, uid: &str) {
-        self.due_queue.forget(uid);
-        self.claims.forget(uid);
-        self.targets.forget(uid);
-        self.calendars.asked.forget(uid);
-    }
-
-    fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.due_queue.forget_all_but(uids);
-        self.claims.forget_all_but(uids);
-        self.targets.forget_all_but(uids);
-        self.calendars.asked.forget_all_but(uids);
-    }
-
-    fn hide(&self, metadata: &ObjectMeta) {
-        self.due_queue.expect(uid(metadata), None);
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {

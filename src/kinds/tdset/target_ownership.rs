@@ -5,7 +5,7 @@
 //! new holder are reconciled: where n TDSets claim one object, n newcomers cause n reconciliations and not n². One that
 //! is to make a Deployment, where another owner has one of that name, does not hold that.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -137,14 +137,6 @@ impl TargetOwnership {
     pub fn forget(&self, uid: &str) {
         let concerned = self.lock().set(uid, None);
         self.tell(&concerned);
-    }
-
-    /// Only the objects of these uids are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        let gone: Vec<_> = self.lock().of.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
-        for uid in gone {
-            self.forget(&uid);
-        }
     }
 
     /// The objects that share its workload.

@@ -10,7 +10,7 @@ mod scaled_object;
 
 pub use scaled_object::scaled_objects;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -365,16 +365,6 @@ impl Targets {
         self.let_go(uid, |_| true);
         self.scales.forget(uid);
         self.scaled_objects.forget(uid);
-    }
-
-    /// Only the objects of these uids are left.
-    pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.watched().retain(|_, one| {
-            one.askers.retain(|uid, _| uids.contains(&**uid));
-            one.is_needed()
-        });
-        self.scales.forget_all_but(uids);
-        self.scaled_objects.forget_all_but(uids);
     }
 }
 
