@@ -23,6 +23,11 @@ pub trait Action: Send + Sync {
         true
     }
 
+    /// Whether the log says that it was carried out.
+    fn is_logged(&self) -> bool {
+        true
+    }
+
     /// Whether the status says that it is refused. Not where a condition of its own does.
     fn reports_refusal(&self) -> bool {
         true

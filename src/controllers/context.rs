@@ -9,22 +9,20 @@ use super::Watched;
 use super::manifest::Place;
 use super::metrics::KindMetrics;
 use super::outcome::Error;
-use super::reconciler::{Context, ObjectChange, Reconciler};
+use super::reconciler::{Context, ObjectChange, Read, Reconciler};
 use crate::runtime::call::call;
 
 impl<Kind: Reconciler> Context<Kind> {
-    /// The object as the API server has it now; none: it is gone, or another one has its name.
+    /// The object as the API server has it now.
     ///
     /// # Errors
     /// When the API server does not say.
-    pub async fn read_live(
-        &self,
-        watched: Arc<Watched<Kind::Object>>,
-    ) -> Result<Option<Arc<Watched<Kind::Object>>>, Error> {
+    pub async fn read_live(&self, watched: Arc<Watched<Kind::Object>>) -> Result<Read<Kind::Object>, Error> {
         let place = Place::of_metadata::<Kind::Object>(watched.meta());
         let api: Api<Watched<Kind::Object>> = Api::namespaced(self.client.clone(), &place.namespace);
         let found = call(api.get_opt(&place.name)).await.map_err(Error::of("read", &place))?;
-        Ok(found.filter(|found| found.meta().uid == watched.meta().uid).map(Arc::new))
+        let found = found.filter(|found| found.meta().uid == watched.meta().uid);
+        Ok(found.map_or(Read::Gone, |found| Read::Found(Arc::new(found))))
     }
 
     /// Shows that of an object from now on, unless the object is gone.

@@ -15,7 +15,7 @@ use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Class, Error};
 use super::reconciler::{Execution, Pass, Reconciler};
-use super::status::Precondition;
+use super::status::StatusRole;
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
 
@@ -165,8 +165,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     /// When it is refused, or there is no answer.
     pub async fn write_status(&self) -> Result<Option<String>, Error> {
         let (metadata, manager) = (self.object.meta(), Kind::IDENTITY.manager);
-        let write =
-            status::write::<Kind::Object, _>(metadata, self.status, Kind::IDENTITY.precondition, manager);
+        let write = status::write::<Kind::Object, _>(metadata, self.status, Kind::IDENTITY.status, manager);
         let Some(mut write) = write else { return Ok(None) };
         let points = Kind::IDENTITY.status_points;
         let mut more = 1..STATUS_TRIES;
@@ -179,13 +178,13 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             if error.class() != Class::Conflict || more.next().is_none() {
                 return Err(error);
             }
-            let again = match Kind::IDENTITY.precondition {
-                Precondition::SameConditions => {
+            let again = match Kind::IDENTITY.status {
+                StatusRole::Report => {
                     let live = self.live().await.ok();
                     live.and_then(|live| status::write_beside_others(&live, self.status, manager))
                 }
-                Precondition::Unchanged => self.same_but_for_metadata().await.and_then(|live| {
-                    status::write::<Kind::Object, _>(&live, self.status, Kind::IDENTITY.precondition, manager)
+                StatusRole::Record => self.same_but_for_metadata().await.and_then(|live| {
+                    status::write::<Kind::Object, _>(&live, self.status, Kind::IDENTITY.status, manager)
                 }),
             };
             write = again.ok_or(error)?;

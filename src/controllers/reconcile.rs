@@ -23,7 +23,8 @@ use tracing::{info, warn};
 use super::action::{self, Action as _, Failure, RefusedWrite};
 use super::api_write::Note;
 use super::outcome::{Class, Error, Outcome};
-use super::reconciler::{Context, Execution, Identity, Pass, Progress, Reconciler, Report, State};
+use super::reconciler::{Context, Execution, Identity, Pass, Progress, Read, Reconciler, State};
+use super::status::StatusRole;
 use super::unworked::{self, Why};
 use super::{Watched, finalizer, named};
 use crate::api::Version;
@@ -36,9 +37,6 @@ const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// When to look again where a watch should have fired before.
 const SOON: Duration = Duration::from_secs(1);
-
-/// When to look again at the latest where others go first: the kind calls before.
-const GIVES_WAY: Duration = Duration::from_secs(10);
 
 /// The longest time until what was refused is tried again.
 const REFUSED: Duration = Duration::from_mins(1);
@@ -53,15 +51,16 @@ pub async fn reconcile<Kind: Reconciler>(
     watched: Arc<Watched<Kind::Object>>,
     state: &mut State<Kind>,
 ) -> Result<Outcome, Error> {
-    let Some(object) = read(context, watched).await? else { return Ok(Outcome::Leaving) }; // effect
+    let object = match kind.read(context, watched).await? {
+        Read::Found(object) => object,
+        Read::Gone => return Ok(Outcome::Leaving),
+        Read::Later(pause) => return Ok(Outcome::Waiting(pause)),
+    };
     let (metadata, now) = (object.meta(), clock::now());
     let is_deleting = metadata.deletion_timestamp.is_some();
     if is_deleting && !finalizer::is_on(metadata, Kind::IDENTITY.finalizer) {
         context.hide(kind, metadata);
         return Ok(Outcome::Leaving);
-    }
-    if !is_deleting && kind.gives_way(metadata, now) {
-        return Ok(Outcome::Waiting(GIVES_WAY));
     }
     if !is_deleting && !context.scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
         context.hide(kind, metadata);
@@ -79,22 +78,21 @@ pub async fn reconcile<Kind: Reconciler>(
     let status = Kind::status(object, &spec, &seen, &plan, now); // pure
     let execution = Execution { pass, seen: &seen, plan: &plan, status: &status };
     Kind::planned(&execution, &mut state.own); // effect
-    let order = Kind::report(&plan);
-    if order == Report::First {
+    let is_record = Kind::IDENTITY.status == StatusRole::Record;
+    if is_record {
         report(&execution, state).await?; // effect
     }
     let progress = Box::pin(execute(&execution, state)).await?; // effect
     let had_refused = std::mem::replace(&mut state.refused, progress.refused.clone()).is_some();
-    match (order, &progress.refused) {
-        (Report::InActions, _) if !progress.is_incomplete => publish(&execution, state).await, // effect
-        (Report::First | Report::InActions, _) => {}
-        (Report::Last, None) => {
+    match &progress.refused {
+        _ if is_record => {}
+        None => {
             if Kind::defers_report(&execution, &mut state.own, progress.is_changed) {
                 return Ok(Outcome::Waiting(SOON));
             }
             report(&execution, state).await?; // effect
         }
-        (Report::Last, Some(refused)) => {
+        Some(refused) => {
             let refused = Kind::with_refusal(&seen, refused); // pure
             let seen = refused.as_ref().unwrap_or(&seen);
             let plan = Kind::plan(&spec, seen); // pure
@@ -108,17 +106,9 @@ pub async fn reconcile<Kind: Reconciler>(
         outcome if state.refused.is_some() => {
             Outcome::Refused(outcome.again().unwrap_or(REFUSED).min(REFUSED))
         }
-        _ if had_refused && order != Report::Last => Outcome::Waiting(AT_ONCE),
+        _ if had_refused && is_record => Outcome::Waiting(AT_ONCE),
         outcome => outcome,
     })
-}
-
-/// The object as it is reconciled; none: it is gone, or another one has its name.
-async fn read<Kind: Reconciler>(
-    context: &Context<Kind>,
-    watched: Arc<Watched<Kind::Object>>,
-) -> Result<Option<Arc<Watched<Kind::Object>>>, Error> {
-    if Kind::IS_READ_LIVE { context.read_live(watched).await } else { Ok(Some(watched)) }
 }
 
 /// Does one thing after the other. One that cannot be done ends it, unless those after it do not need it.
@@ -141,7 +131,7 @@ async fn execute<Kind: Reconciler>(
                 // What is done once more has its events once more.
                 state.published.retain(|_| !executed.changed);
                 state.failed = state.failed.take().filter(|(failed, _)| *failed != name);
-                if Kind::LOGS_ACTIONS {
+                if action.is_logged() {
                     info!(controller = Kind::IDENTITY.name, object = object(), action = name, "carried out");
                 }
                 if let Some(note) = note {
@@ -164,7 +154,7 @@ async fn execute<Kind: Reconciler>(
         // What has failed for long enough stays so for a user, whatever it is.
         let is_lasting =
             has_lasted && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
-        let is_lasting = is_lasting && Kind::report(execution.plan) == Report::Last;
+        let is_lasting = is_lasting && Kind::IDENTITY.status == StatusRole::Report;
         state.is_lasting |= is_lasting;
         match failure {
             Failure::Api(error) if error.class() != Class::Permanent && !is_lasting => return Err(error),
@@ -186,13 +176,13 @@ async fn report<Kind: Reconciler>(
     execution: &Execution<'_, Kind>,
     state: &mut State<Kind>,
 ) -> Result<(), Error> {
-    let is_last = Kind::report(execution.plan) == Report::Last;
-    if is_last {
+    let is_record = Kind::IDENTITY.status == StatusRole::Record;
+    if !is_record {
         publish_ahead(execution, state).await; // effect
     }
     let written = write_status(execution, state).await?; // effect
     state.published.clear();
-    if !is_last {
+    if is_record {
         publish(execution, state).await; // effect
     }
     Kind::reported(execution, &mut state.own, written);

@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
@@ -22,23 +23,11 @@ use super::object_metrics::ObjectMetrics;
 use super::outcome::{Error, Outcome};
 use super::problems::Problems;
 use super::scope::{Scope, WatchScope};
-use super::status::{Change, Precondition};
+use super::status::{Change, StatusRole};
 use super::triggers::Triggers;
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
-
-/// When the status is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Report {
-    /// Before the actions: it records the intent, and the next leader continues from there.
-    First,
-    /// After the actions, and not while they change something: the next reconciliation sees the effect. The events come
-    /// before the status, so that one may be published twice and none is lost.
-    Last,
-    /// By one of the actions.
-    InActions,
-}
 
 /// A kind that is reconciled.
 pub trait Reconciler: Send + Sync + Sized + 'static {
@@ -76,12 +65,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The kind's names, and what never changes of how it is reconciled.
     const IDENTITY: Identity;
 
-    /// Whether an object is read from the API server for each reconciliation, and not only as it was watched.
-    const IS_READ_LIVE: bool;
-
-    /// Whether each action is worth a line of the log.
-    const LOGS_ACTIONS: bool;
-
     /// What reconciliations need, and the objects whose parts have changed, from watches of those parts.
     fn start(context: &Context<Self>) -> (Self, Triggers<Self::Object>);
 
@@ -95,9 +78,13 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The object is in the store at that resource version: what is remembered until then may go.
     fn watched(_state: &mut Self::State, _resource_version: Option<&str>) {}
 
-    /// Whether other objects go first. Once they need not, the kind asks for a reconciliation of this one.
-    fn gives_way(&self, _metadata: &ObjectMeta, _now: Timestamp) -> bool {
-        false
+    /// The object to reconcile. A kind whose status is a record reads it from the API server.
+    fn read(
+        &self,
+        context: &Context<Self>,
+        watched: Arc<Watched<Self::Object>>,
+    ) -> impl Future<Output = Result<Read<Self::Object>, Error>> + Send {
+        context.read_live(watched)
     }
 
     /// What an object asks for; `faults` says what the gate has against it. A kind that keeps this asks only where the
@@ -120,10 +107,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What to do, in this order.
     fn actions(plan: &Self::Plan) -> &[Self::Action];
 
-    /// When the status is written.
-    fn report(plan: &Self::Plan) -> Report;
-
-    /// What was observed, with the write that has been refused since. For a kind that reports last.
+    /// What was observed, with the write that has been refused since. For a kind whose status is a report.
     fn with_refusal(_seen: &Self::Observation, _refused: &RefusedWrite) -> Option<Self::Observation> {
         None
     }
@@ -198,12 +182,23 @@ pub struct Identity {
     pub finalizer: &'static str,
     /// Whether an object that cannot be decoded keeps the finalizer: what its deletion has to do is not known.
     pub keeps_undecodable: bool,
-    /// What the write of a status is conditional on.
-    pub precondition: Precondition,
+    /// The role of the status.
+    pub status: StatusRole,
     /// The fail points around the write of a status.
     pub status_points: FailPoints,
     /// The fail points around an event.
     pub event_points: FailPoints,
+}
+
+/// The object that a reconciliation begins with.
+#[derive(Debug)]
+pub enum Read<Object> {
+    /// The object as it is.
+    Found(Arc<Watched<Object>>),
+    /// The object is gone, or another one has its name.
+    Gone,
+    /// Other objects go first: the reconciliation is left to a later one, after that time at the latest.
+    Later(Duration),
 }
 
 /// A change of an object that the kind's own caches follow.

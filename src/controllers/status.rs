@@ -14,14 +14,17 @@ use serde_json::{Map, Value, json};
 use super::api_write::ApiWrite;
 use super::manifest::{Manifest, Place};
 
-/// What the write of a status is conditional on.
+/// The role of a kind's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precondition {
-    /// The object has this uid, and its conditions, if they are written, are as they were read: a merge patch replaces the
-    /// whole list, in which others have theirs.
-    SameConditions,
-    /// The object is as it was read: later reconciliations stand on what the status says.
-    Unchanged,
+pub enum StatusRole {
+    /// Later reconciliations stand on the status: it is read from the API server, and written before the actions, into the
+    /// object as it was read. The next leader continues from the status.
+    Record,
+    /// The status says how the object is: it is written after the actions, and not while they change something, because the
+    /// next reconciliation sees the effect. The write is conditional on the uid, and on the conditions if it changes them: a
+    /// merge patch replaces the whole list, in which other clients have theirs. The events come before the status, so that
+    /// one may be published twice and none is lost.
+    Report,
 }
 
 /// What a status was, and what it is from now on.
@@ -39,7 +42,7 @@ pub struct Change<Status> {
 pub fn write<K, Status>(
     object: &ObjectMeta,
     Change { before, after }: &Change<Status>,
-    precondition: Precondition,
+    role: StatusRole,
     manager: &'static str,
 ) -> Option<ApiWrite>
 where
@@ -51,7 +54,7 @@ where
     }
     let change = change(&json!(before), &json!(after))?;
     let mut metadata = json!({"uid": object.uid});
-    if precondition == Precondition::Unchanged || change.get("conditions").is_some() {
+    if role == StatusRole::Record || change.get("conditions").is_some() {
         metadata["resourceVersion"] = json!(object.resource_version);
     }
     let object = Manifest {
@@ -71,7 +74,7 @@ where
     K: Resource<DynamicType = ()> + Serialize,
     Status: Serialize + PartialEq,
 {
-    let mut write = write::<K, _>(live.meta(), status, Precondition::SameConditions, manager)?;
+    let mut write = write::<K, _>(live.meta(), status, StatusRole::Report, manager)?;
     if let ApiWrite::Status { manifest, .. } = &mut write
         && let Some(conditions) = manifest.object.pointer_mut("/status/conditions")
     {

@@ -41,10 +41,10 @@ use crate::controllers::api_write::{ApiWrite, Note};
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, Report, State,
+    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, State,
 };
 use crate::controllers::scope::WatchScope;
-use crate::controllers::status::{Change, Precondition};
+use crate::controllers::status::{Change, StatusRole};
 use crate::controllers::triggers::{self, Triggers};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
@@ -85,18 +85,17 @@ impl Reconciler for Operator {
     type Action = Action;
     type Status = DatabaseMigrationStatus;
 
+    /// What a run has ended with is written before the next one is created.
     const IDENTITY: Identity = Identity {
         kind: &DatabaseMigrationKind,
         name: "databasemigration",
         manager: MANAGER,
         finalizer: FINALIZER,
         keeps_undecodable: true,
-        precondition: Precondition::Unchanged,
+        status: StatusRole::Record,
         status_points: actions::STATUS_POINTS,
         event_points: actions::EVENT_POINTS,
     };
-    const IS_READ_LIVE: bool = true;
-    const LOGS_ACTIONS: bool = true;
 
     fn start(context: &Context<Self>) -> (Self, Triggers<DatabaseMigration>) {
         let Context { client, realm, .. } = context;
@@ -142,11 +141,6 @@ impl Reconciler for Operator {
 
     fn actions(plan: &Plan) -> &[Action] {
         &plan.actions
-    }
-
-    /// What a run has ended with is written before the next one is created.
-    fn report(_plan: &Plan) -> Report {
-        Report::First
     }
 
     fn status(

@@ -59,10 +59,8 @@ use crate::controllers::api_write::Note;
 use crate::controllers::fail_points::fail_points;
 use crate::controllers::named;
 use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{
-    Context, Execution, Identity, Pass, Progress, Reconciler, Report, State,
-};
-use crate::controllers::status::{Change, Precondition};
+use crate::controllers::reconciler::{Context, Execution, Identity, Pass, Progress, Reconciler, State};
+use crate::controllers::status::{Change, StatusRole};
 use crate::controllers::triggers::{self, Triggers};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
@@ -117,12 +115,10 @@ impl Reconciler for Operator {
         manager: MANAGER,
         finalizer: FINALIZER,
         keeps_undecodable: true,
-        precondition: Precondition::Unchanged,
+        status: StatusRole::Record,
         status_points: fail_points!("status"),
         event_points: fail_points!("publish-event"),
     };
-    const IS_READ_LIVE: bool = true;
-    const LOGS_ACTIONS: bool = true;
 
     fn start(context: &Context<Self>) -> (Self, Triggers<EtcdCluster>) {
         let Context { client, realm, .. } = context;
@@ -161,11 +157,6 @@ impl Reconciler for Operator {
 
     fn actions(plan: &Plan) -> &[Action] {
         &plan.actions
-    }
-
-    fn report(plan: &Plan) -> Report {
-        let records = plan.actions.iter().any(|action| matches!(action, Action::WriteRecord { .. }));
-        if records { Report::InActions } else { Report::First }
     }
 
     fn status(

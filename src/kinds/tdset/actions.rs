@@ -23,6 +23,11 @@ impl action::Action for Action {
     fn holds_up_others(&self) -> bool {
         adds_finalizer(&self.0)
     }
+
+    /// Thousands of counts are written at once.
+    fn is_logged(&self) -> bool {
+        false
+    }
 }
 
 /// Whether the action of that name writes what the timetable is about: a count, or the bounds of an autoscaler.

@@ -49,9 +49,9 @@ use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, Report, State,
+    Context, Execution, Identity, ObjectChange, Pass, Progress, Read, Reconciler, State,
 };
-use crate::controllers::status::{Change, Precondition};
+use crate::controllers::status::{Change, StatusRole};
 use crate::controllers::triggers::Triggers;
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
@@ -77,6 +77,9 @@ pub(super) use plan::tests::situations;
 /// How long what is watched may take until it has been listed. What is missing then, as where a right is, is read for each
 /// object, whose status says what cannot be read.
 const UNTIL_FILLED: Duration = Duration::from_secs(30);
+
+/// When to look again at the latest where other objects go first: the queue asks for a reconciliation before.
+const GIVES_WAY: Duration = Duration::from_secs(10);
 
 /// Reconciles TDSets.
 pub struct Operator {
@@ -107,12 +110,10 @@ impl Reconciler for Operator {
         manager: MANAGER,
         finalizer: FINALIZER,
         keeps_undecodable: false,
-        precondition: Precondition::SameConditions,
+        status: StatusRole::Report,
         status_points: actions::STATUS_POINTS,
         event_points: actions::EVENT_POINTS,
     };
-    const IS_READ_LIVE: bool = false;
-    const LOGS_ACTIONS: bool = false;
 
     fn start(context: &Context<Self>) -> (Self, Triggers<TDSet>) {
         let Context { client, realm, .. } = context;
@@ -183,10 +184,19 @@ impl Reconciler for Operator {
         state.recall.watched(resource_version);
     }
 
-    fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
-        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
-        let object = || ObjectRef::new(name.unwrap_or_default()).within(namespace.unwrap_or_default());
-        self.due_queue.gives_way(uid(metadata), object, now)
+    /// The object as it was watched. An object whose count is not due gives way to those whose count is.
+    async fn read(
+        &self,
+        _context: &Context<Self>,
+        watched: Arc<Watched<TDSet>>,
+    ) -> Result<Read<TDSet>, Error> {
+        let ObjectMeta { namespace, name, deletion_timestamp, .. } = watched.meta();
+        let (namespace, name) =
+            (namespace.as_deref().unwrap_or_default(), name.as_deref().unwrap_or_default());
+        let object = || ObjectRef::new(name).within(namespace);
+        let gives_way = deletion_timestamp.is_none()
+            && self.due_queue.gives_way(uid(watched.meta()), object, clock::now());
+        Ok(if gives_way { Read::Later(GIVES_WAY) } else { Read::Found(watched) })
     }
 
     fn resolve(
@@ -211,10 +221,6 @@ impl Reconciler for Operator {
 
     fn actions(plan: &Plan) -> &[Action] {
         &plan.actions
-    }
-
-    fn report(_plan: &Plan) -> Report {
-        Report::Last
     }
 
     fn status(

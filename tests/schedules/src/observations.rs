@@ -107,7 +107,7 @@ impl Plan {
     fn of(spec: &Spec, observed: &Observed) -> Self {
         let whole = plan::plan(spec, observed);
         let change = Change { before: observed.status.clone(), after: whole.status.clone() };
-        let write = write::<TDSet, _>(&spec.metadata, &change, Operator::IDENTITY.precondition, MANAGER);
+        let write = write::<TDSet, _>(&spec.metadata, &change, Operator::IDENTITY.status, MANAGER);
         Self {
             work: whole.actions.iter().map(|action| action.0.clone()).collect(),
             report: whole.events.iter().cloned().map(ApiWrite::Event).chain(write).collect(),

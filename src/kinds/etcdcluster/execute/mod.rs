@@ -20,7 +20,7 @@ use kube::Resource;
 
 use super::Operator;
 use super::actions::Action;
-use super::observation::{Handle, Observation, Record};
+use super::observation::{Handle, Observation};
 use crate::controllers::action::Failure;
 use crate::controllers::api_write::ApiWrite;
 use crate::controllers::reconciler;
@@ -46,15 +46,6 @@ fn unless_refused<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) ->
     }
 }
 
-/// Writes what is remembered, with all else that the status says.
-async fn write_record(execution: Execution<'_>, before: &Record) -> Result<(), Failure> {
-    if *before != execution.observation().record {
-        return Err(Failure::moved("the status remembers something else"));
-    }
-    execution.write_status().await?;
-    Ok(())
-}
-
 impl<'a> Execution<'a> {
     /// Carries one action out.
     ///
@@ -66,7 +57,8 @@ impl<'a> Execution<'a> {
     )]
     pub async fn carry_out(self, action: &Action) -> Result<(), Failure> {
         match action {
-            Action::WriteRecord { before, .. } => write_record(self, before).await,
+            // The status was written before the first action.
+            Action::WriteRecord { .. } => Ok(()),
             Action::WriteAuthority { found, write, bundle } => {
                 certificates::write_authority(self, found.as_ref(), *write, bundle).await
             }
