@@ -5,6 +5,7 @@
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::object::HasStatus as _;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +15,7 @@ use super::action::Failure;
 use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Class, Error};
-use super::reconciler::{Execution, Pass, Reconciler};
+use super::reconciler::{Execution, Pass, Reconciler, StatusOf};
 use super::status::StatusRole;
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
@@ -103,7 +104,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         let (new, old) = (live.meta(), self.object.meta());
         let is_same = new.generation == old.generation
             && new.deletion_timestamp.is_some() == old.deletion_timestamp.is_some()
-            && stored_status(&live) == Some(json!(self.status.after));
+            && stored_status(&live) == Some(json!(self.status));
         if !is_same {
             return Err(Failure::moved("the object was changed meanwhile"));
         }
@@ -165,7 +166,9 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     /// When it is refused, or there is no answer.
     pub async fn write_status(&self) -> Result<Option<String>, Error> {
         let (metadata, manager) = (self.object.meta(), Kind::IDENTITY.manager);
-        let write = status::write::<Kind::Object, _>(metadata, self.status, Kind::IDENTITY.status, manager);
+        let empty = StatusOf::<Kind>::default();
+        let change = (self.object.status().unwrap_or(&empty), self.status);
+        let write = status::write::<Kind::Object, _>(metadata, change, Kind::IDENTITY.status, manager);
         let Some(mut write) = write else { return Ok(None) };
         let points = Kind::IDENTITY.status_points;
         let mut more = 1..STATUS_TRIES;
@@ -181,10 +184,10 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             let again = match Kind::IDENTITY.status {
                 StatusRole::Report => {
                     let live = self.live().await.ok();
-                    live.and_then(|live| status::write_beside_others(&live, self.status, manager))
+                    live.and_then(|live| status::write_beside_others(&live, change, manager))
                 }
                 StatusRole::Record => self.same_but_for_metadata().await.and_then(|live| {
-                    status::write::<Kind::Object, _>(&live, self.status, Kind::IDENTITY.status, manager)
+                    status::write::<Kind::Object, _>(&live, change, Kind::IDENTITY.status, manager)
                 }),
             };
             write = again.ok_or(error)?;

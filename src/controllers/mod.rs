@@ -161,7 +161,7 @@ impl<Kind: Reconciler> Runner<Kind> {
         let ObjectMeta { uid, resource_version, .. } = object.meta();
         self.states.update_known(uid.as_deref().unwrap_or_default(), |state| {
             if let Some(state) = state {
-                Kind::watched(&mut state.own, resource_version.as_deref());
+                state.written.newer_than(resource_version.as_deref());
             }
         });
     }
@@ -189,7 +189,7 @@ impl<Kind: Reconciler> Runner<Kind> {
         }
         // What it has written may have come by the watch before the answer did.
         if let Some(latest) = self.latest(&object) {
-            Kind::watched(&mut state.own, latest.meta().resource_version.as_deref());
+            state.written.newer_than(latest.meta().resource_version.as_deref());
         }
         let is_lasting = state.is_lasting;
         self.states.put(&uid, Some(state));

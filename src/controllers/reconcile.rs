@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Resource as _;
+use kube::core::object::HasStatus as _;
 use tracing::{info, warn};
 
 use super::action::{self, Action as _, Failure, RefusedWrite};
@@ -66,16 +67,18 @@ pub async fn reconcile<Kind: Reconciler>(
         context.hide(kind, metadata);
         return unworked::report(context, &object, Why::InOwnNamespace, state, now).await; // effect
     }
-    let Ok(read) = object.read() else {
+    let Ok(mut object) = object.read() else {
         return leave_undecodable(kind, context, &object, state, now).await; // effect
     };
-    let object = &read;
     state.unworked = None;
-    let spec = Kind::resolve(object, || faults::<Kind>(object), &mut state.own); // pure
-    let pass = Pass { kind, context, object, spec: &spec, now };
+    if let Some(status) = state.written.newer_than(object.meta().resource_version.as_deref()) {
+        *object.status_mut() = Some(status.clone());
+    }
+    let spec = Kind::resolve(&object, || faults::<Kind>(&object), &mut state.own); // pure
+    let pass = Pass { kind, context, object: &object, spec: &spec, now };
     let seen = Box::pin(Kind::observe(pass, state)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
-    let status = Kind::status(object, &spec, &seen, &plan, now); // pure
+    let status = Kind::status(&object, &spec, &seen, &plan, now); // pure
     let execution = Execution { pass, seen: &seen, plan: &plan, status: &status };
     Kind::planned(&execution, &mut state.own); // effect
     let is_record = Kind::IDENTITY.status == StatusRole::Record;
@@ -96,7 +99,7 @@ pub async fn reconcile<Kind: Reconciler>(
             let refused = Kind::with_refusal(&seen, refused); // pure
             let seen = refused.as_ref().unwrap_or(&seen);
             let plan = Kind::plan(&spec, seen); // pure
-            let status = Kind::status(object, &spec, seen, &plan, now); // pure
+            let status = Kind::status(&object, &spec, seen, &plan, now); // pure
             let refused = Execution { seen, plan: &plan, status: &status, ..execution };
             report(&refused, state).await?; // effect
         }
@@ -185,7 +188,10 @@ async fn report<Kind: Reconciler>(
     if is_record {
         publish(execution, state).await; // effect
     }
-    Kind::reported(execution, &mut state.own, written);
+    if let Some(version) = written.as_deref().filter(|_| !is_record) {
+        state.written.set(version, execution.status.clone());
+    }
+    Kind::reported(execution, &mut state.own, written.is_some());
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::core::object::HasStatus;
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,16 +24,20 @@ use super::object_metrics::ObjectMetrics;
 use super::outcome::{Error, Outcome};
 use super::problems::Problems;
 use super::scope::{Scope, WatchScope};
-use super::status::{Change, StatusRole};
+use super::status::{StatusRole, WrittenStatus};
 use super::triggers::Triggers;
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
 
+/// What an object of a kind reports.
+pub type StatusOf<Kind> = <<Kind as Reconciler>::Object as HasStatus>::Status;
+
 /// A kind that is reconciled.
 pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The kind, in the stored version: what is watched is not converted.
     type Object: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + HasStatus<Status: Serialize + Clone + Default + PartialEq + Send + Sync>
         + Clone
         + Debug
         + DeserializeOwned
@@ -59,9 +64,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// One thing to do.
     type Action: Action;
 
-    /// What is reported.
-    type Status: Serialize + Clone + PartialEq + Send + Sync;
-
     /// The kind's names, and what never changes of how it is reconciled.
     const IDENTITY: Identity;
 
@@ -74,9 +76,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// An object came, changed or went, or nothing is done for it any more.
     fn notice(&self, _change: ObjectChange<'_, Self::Object>) {}
-
-    /// The object is in the store at that resource version: what is remembered until then may go.
-    fn watched(_state: &mut Self::State, _resource_version: Option<&str>) {}
 
     /// The object to reconcile. A kind whose status is a record reads it from the API server.
     fn read(
@@ -112,14 +111,14 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The status as it was written last, and what it says from now on.
+    /// What the status says from now on.
     fn status(
         object: &Self::Object,
         spec: &Self::Spec,
         seen: &Self::Observation,
         plan: &Self::Plan,
         now: Timestamp,
-    ) -> Change<Self::Status>;
+    ) -> StatusOf<Self>;
 
     /// The events that go with the status.
     fn events(execution: &Execution<'_, Self>, state: &mut Self::State) -> Vec<Note>;
@@ -149,8 +148,8 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         false
     }
 
-    /// The status is written, and made that resource version if it said something new.
-    fn reported(_execution: &Execution<'_, Self>, _state: &mut Self::State, _written: Option<String>) {}
+    /// The status is reported; `is_written`: it said something new.
+    fn reported(_execution: &Execution<'_, Self>, _state: &mut Self::State, _is_written: bool) {}
 
     /// What is left to do once all else is done, and when to look again.
     fn finish(
@@ -257,10 +256,11 @@ impl<Kind: Reconciler> Clone for Pass<'_, Kind> {
 impl<Kind: Reconciler> Copy for Pass<'_, Kind> {}
 
 /// What a process knows of an object from one reconciliation to the next.
-#[derive(Debug)]
 pub struct State<Kind: Reconciler> {
     /// What its kind remembers.
     pub own: Kind::State,
+    /// The status that this process wrote last, of a kind whose status is a report.
+    pub written: WrittenStatus<StatusOf<Kind>>,
     /// The write that the API server refused for good in the last reconciliation.
     pub refused: Option<RefusedWrite>,
     /// The action that failed last, and the event of that. A failure is reported once.
@@ -290,10 +290,11 @@ impl<Kind: Reconciler> State<Kind> {
 
 impl<Kind: Reconciler> Clone for State<Kind> {
     fn clone(&self) -> Self {
-        let Self { own, refused, failed, is_lasting, is_status_refused, published, unworked } = self;
+        let Self { own, written, refused, failed, is_lasting, is_status_refused, published, unworked } = self;
         let (is_lasting, is_status_refused, unworked) = (*is_lasting, *is_status_refused, *unworked);
         Self {
             own: own.clone(),
+            written: written.clone(),
             refused: refused.clone(),
             failed: failed.clone(),
             is_lasting,
@@ -308,6 +309,7 @@ impl<Kind: Reconciler> Default for State<Kind> {
     fn default() -> Self {
         Self {
             own: Kind::State::default(),
+            written: WrittenStatus::default(),
             refused: None,
             failed: None,
             is_lasting: false,
@@ -337,8 +339,8 @@ pub struct Execution<'a, Kind: Reconciler> {
     pub seen: &'a Kind::Observation,
     /// What is decided.
     pub plan: &'a Kind::Plan,
-    /// The status as it was written last, and what it says from now on.
-    pub status: &'a Change<Kind::Status>,
+    /// What the status says from now on.
+    pub status: &'a StatusOf<Kind>,
 }
 
 impl<Kind: Reconciler> Clone for Execution<'_, Kind> {

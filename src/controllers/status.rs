@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::api_write::ApiWrite;
 use super::manifest::{Manifest, Place};
+use super::watched::version_number;
 
 /// The role of a kind's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +28,23 @@ pub enum StatusRole {
     Report,
 }
 
-/// What a status was, and what it is from now on.
-#[derive(Clone, Debug)]
-pub struct Change<Status> {
-    /// As it was written last.
-    pub before: Status,
-    /// What it says from now on.
-    pub after: Status,
+/// The status that this process wrote last, until the object that is watched has it.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenStatus<Status>(Option<Box<(u128, Status)>>);
+
+impl<Status> WrittenStatus<Status> {
+    /// That status was written, which made that resource version.
+    pub fn set(&mut self, version: &str, status: Status) {
+        self.0 = version_number(Some(version)).map(|number| Box::new((number, status)));
+    }
+
+    /// The status, if an object of that resource version does not have it yet. Otherwise the status is dropped: the object
+    /// says more, such as conditions of other clients.
+    pub fn newer_than(&mut self, version: Option<&str>) -> Option<&Status> {
+        let version = version_number(version);
+        self.0.take_if(|written| version >= Some(written.0));
+        self.0.as_deref().map(|(_, status)| status)
+    }
 }
 
 /// The write that makes `before` the status `after` of the `K` of that metadata; none where they are the same.
@@ -41,7 +52,7 @@ pub struct Change<Status> {
 /// Those that differ are compared as JSON: there, times have whole seconds.
 pub fn write<K, Status>(
     object: &ObjectMeta,
-    Change { before, after }: &Change<Status>,
+    (before, after): (&Status, &Status),
     role: StatusRole,
     manager: &'static str,
 ) -> Option<ApiWrite>
@@ -67,18 +78,18 @@ where
 /// The same write for the object `live`, in whose status others have written conditions meanwhile: these stay.
 pub fn write_beside_others<K, Status>(
     live: &K,
-    status: &Change<Status>,
+    (before, after): (&Status, &Status),
     manager: &'static str,
 ) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()> + Serialize,
     Status: Serialize + PartialEq,
 {
-    let mut write = write::<K, _>(live.meta(), status, StatusRole::Report, manager)?;
+    let mut write = write::<K, _>(live.meta(), (before, after), StatusRole::Report, manager)?;
     if let ApiWrite::Status { manifest, .. } = &mut write
         && let Some(conditions) = manifest.object.pointer_mut("/status/conditions")
     {
-        let [before, after, live] = [json!(status.before), json!(status.after), json!(live)["status"].take()];
+        let [before, after, live] = [json!(before), json!(after), json!(live)["status"].take()];
         *conditions = with_changes(&live["conditions"], &before["conditions"], &after["conditions"]);
     }
     Some(write)
@@ -130,6 +141,18 @@ mod tests {
             }
             assert_eq!(merged, after);
         }
+    }
+
+    #[test]
+    fn a_status_is_kept_until_the_watch_has_it() {
+        let mut written = WrittenStatus::default();
+        assert_eq!(written.newer_than(Some("6")), None);
+        written.set("7", "done");
+        for older in [Some("6"), None] {
+            assert_eq!(written.newer_than(older), Some(&"done"));
+        }
+        assert_eq!(written.newer_than(Some("7")), None);
+        assert_eq!(written.newer_than(Some("1")), None, "the object had it once");
     }
 
     #[test]

@@ -40,6 +40,12 @@ impl<Object: Resource + DeserializeOwned> Watched<Object> {
     }
 }
 
+/// A resource version as a number. Those of one resource may be compared (KEP-5504).
+#[must_use]
+pub fn version_number(version: Option<&str>) -> Option<u128> {
+    version?.parse().ok()
+}
+
 impl<'de, Object> Deserialize<'de> for Watched<Object> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -44,7 +44,7 @@ use crate::controllers::reconciler::{
     Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, State,
 };
 use crate::controllers::scope::WatchScope;
-use crate::controllers::status::{Change, StatusRole};
+use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::{self, Triggers};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
@@ -83,7 +83,6 @@ impl Reconciler for Operator {
     type Observation = Observed;
     type Plan = Plan;
     type Action = Action;
-    type Status = DatabaseMigrationStatus;
 
     /// What a run has ended with is written before the next one is created.
     const IDENTITY: Identity = Identity {
@@ -146,11 +145,11 @@ impl Reconciler for Operator {
     fn status(
         _object: &DatabaseMigration,
         _spec: &Spec,
-        observed: &Observed,
+        _observed: &Observed,
         plan: &Plan,
         _now: Timestamp,
-    ) -> Change<DatabaseMigrationStatus> {
-        Change { before: observed.status.clone(), after: plan.status.clone() }
+    ) -> DatabaseMigrationStatus {
+        plan.status.clone()
     }
 
     fn events(execution: &Execution<'_, Self>, _state: &mut ReconcileState) -> Vec<Note> {
@@ -186,7 +185,7 @@ impl Reconciler for Operator {
         Ok(Executed { changed: true, resource_version: None })
     }
 
-    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _written: Option<String>) {
+    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _is_written: bool) {
         let plan = execution.plan;
         if let Some(ended) = &plan.ended
             && state.counted.as_ref() != Some(&ended.job)

@@ -60,7 +60,7 @@ use crate::controllers::fail_points::fail_points;
 use crate::controllers::named;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Context, Execution, Identity, Pass, Progress, Reconciler, State};
-use crate::controllers::status::{Change, StatusRole};
+use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::{self, Triggers};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
@@ -107,7 +107,6 @@ impl Reconciler for Operator {
     type Observation = Snapshot;
     type Plan = Plan;
     type Action = Action;
-    type Status = EtcdClusterStatus;
 
     const IDENTITY: Identity = Identity {
         kind: &EtcdClusterKind,
@@ -165,7 +164,7 @@ impl Reconciler for Operator {
         sight: &Snapshot,
         plan: &Plan,
         now: Timestamp,
-    ) -> Change<EtcdClusterStatus> {
+    ) -> EtcdClusterStatus {
         let before = cluster.status.clone().unwrap_or_default();
         let certificates = sight.certificates.words.as_deref();
         let said = status::StatusInputs {
@@ -175,8 +174,7 @@ impl Reconciler for Operator {
             hindrances: &sight.hindrances,
             now,
         };
-        let after = status::of(spec, said, &sight.observation, plan);
-        Change { before, after }
+        status::of(spec, said, &sight.observation, plan)
     }
 
     fn events(execution: &Execution<'_, Self>, state: &mut ReconcileState) -> Vec<Note> {

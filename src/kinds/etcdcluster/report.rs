@@ -32,7 +32,7 @@ pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState) -> Line {
         desired: &execution.seen.desired,
         seen,
         plan: execution.plan,
-        status: &execution.status.after,
+        status: execution.status,
         certificates: &execution.seen.certificates.ends,
         tally: &state.tally,
         audited: state.audit.found_at(),
@@ -42,10 +42,10 @@ pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState) -> Line {
 /// The events of what the status says newly, and of the certificates.
 pub fn events(execution: &Execution<'_>, state: &mut ReconcileState) -> Vec<Note> {
     let (name, seen) = (execution.name(), &execution.seen.observation);
-    let (before, after) = (&execution.status.before, &execution.status.after);
+    let before = execution.object.status.clone().unwrap_or_default();
     let mut notes: Vec<_> = certificates(execution, state).into_iter().collect();
-    notes.extend(status::alarms(&name, before, seen, &mut state.alarms));
-    notes.extend(status::news(before, after, &mut state.degraded));
+    notes.extend(status::alarms(&name, &before, seen, &mut state.alarms));
+    notes.extend(status::news(&before, execution.status, &mut state.degraded));
     notes
 }
 

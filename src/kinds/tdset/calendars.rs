@@ -15,11 +15,11 @@ use kube::{Api, Client};
 use tokio::time::Instant;
 
 use super::observation::Blocker;
-use super::state::number;
 use crate::api::condition::State;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
 use crate::controllers::state_store::StateStore;
+use crate::controllers::watched::version_number;
 use crate::kinds::tdset::api::schedule::DateList;
 use crate::kinds::tdset::api::status::Reason;
 use crate::runtime::call::call;
@@ -98,8 +98,9 @@ impl Reads {
     /// Whether what is known does for one who asked when so many reads were begun, of a ConfigMap that is at that version
     /// at least: it was read after that, has that version, or was unreadable just now.
     fn does(&self, begun: u64, version: Option<&str>) -> bool {
-        let has_version =
-            |found: &Found| version.is_some() && number(found.version.as_deref()) >= number(version);
+        let has_version = |found: &Found| {
+            version.is_some() && version_number(found.version.as_deref()) >= version_number(version)
+        };
         let is_recent = |last: &Instant| clock::instant().duration_since(*last) < PAUSE;
         let was_unreadable = self.is_unreadable() && self.failing.is_some_and(|(_, last)| is_recent(&last));
         let is_of_now = self.blocker.is_none() && self.found.as_ref().is_some_and(has_version);

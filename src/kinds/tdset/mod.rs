@@ -51,7 +51,7 @@ use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{
     Context, Execution, Identity, ObjectChange, Pass, Progress, Read, Reconciler, State,
 };
-use crate::controllers::status::{Change, StatusRole};
+use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::Triggers;
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
@@ -102,7 +102,6 @@ impl Reconciler for Operator {
     type Observation = Observed;
     type Plan = Plan;
     type Action = Action;
-    type Status = TDSetStatus;
 
     const IDENTITY: Identity = Identity {
         kind: &TDSetKind,
@@ -180,10 +179,6 @@ impl Reconciler for Operator {
         }
     }
 
-    fn watched(state: &mut ObjectState, resource_version: Option<&str>) {
-        state.recall.watched(resource_version);
-    }
-
     /// The object as it was watched. An object whose count is not due gives way to those whose count is.
     async fn read(
         &self,
@@ -226,11 +221,11 @@ impl Reconciler for Operator {
     fn status(
         _tdset: &TDSet,
         _spec: &Arc<Spec>,
-        observed: &Observed,
+        _observed: &Observed,
         plan: &Plan,
         _now: Timestamp,
-    ) -> Change<TDSetStatus> {
-        Change { before: observed.status.clone(), after: plan.status.clone() }
+    ) -> TDSetStatus {
+        plan.status.clone()
     }
 
     fn events(execution: &Execution<'_, Self>, _state: &mut ObjectState) -> Vec<Note> {
@@ -250,7 +245,7 @@ impl Reconciler for Operator {
     }
 
     fn planned(execution: &Execution<'_, Self>, state: &mut ObjectState) {
-        state.recall.begin(execution.object.metadata.resource_version.as_deref());
+        state.recall.begin();
         state.kept.found(execution.plan, execution.seen);
         // What is written after an edit does not wait for a contest about what was asked for before.
         if execution.spec.is_edited(&execution.seen.status) {
@@ -299,16 +294,16 @@ impl Reconciler for Operator {
         if is_changed {
             return execution.spec.is_deleting() || state.recall.defers_report(execution.plan, now);
         }
-        state.recall.paces(&execution.status.before, &execution.status.after, now)
+        state.recall.paces(&execution.seen.status, execution.status, now)
     }
 
-    fn reported(execution: &Execution<'_, Self>, state: &mut ObjectState, written: Option<String>) {
+    fn reported(execution: &Execution<'_, Self>, state: &mut ObjectState, is_written: bool) {
         let (plan, metrics) = (execution.plan, &execution.context.metrics);
         execution.kind.due_queue.settled(execution.spec.uid());
         if let Some(Ok(scaled)) = &execution.seen.target {
             state.recall.workload.clone_from(&scaled.scale.metadata.uid);
         }
-        let answer_lost = state.recall.carried.reported_by(&execution.status.before);
+        let answer_lost = state.recall.carried.reported_by(&execution.seen.status);
         if let Some(transition) = plan.transition.as_ref().or(answer_lost) {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
@@ -317,7 +312,7 @@ impl Reconciler for Operator {
             metrics.conflict();
         }
         execution.context.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
-        state.recall.told(written, plan.status.clone(), clock::now());
+        state.recall.told(is_written, clock::now());
     }
 
     async fn finish(

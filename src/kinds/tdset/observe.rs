@@ -28,7 +28,7 @@ use crate::controllers::outcome::{Class, Error};
 use crate::controllers::reconciler::{Pass, State};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
-use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus, UnreadableDates};
+use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSetStatus, UnreadableDates};
 use crate::runtime::call::{self, call};
 
 /// What is there. Where reconciliations have failed for a while, an object that cannot be read is a blocker, and no error.
@@ -40,7 +40,7 @@ pub async fn parts(pass: Pass<'_, Operator>, state: &State<Operator>) -> Result<
     let ObjectState { recall, kept, .. } = &state.own;
     let known = Observed {
         now,
-        status: said_last(tdset, recall),
+        status: tdset.status.clone().unwrap_or_default(),
         remembered: Remembered {
             outlook: kept.outlook(),
             carried: recall.carried.clone(),
@@ -362,12 +362,6 @@ async fn calendar(operator: &Operator, spec: &Spec) -> Result<Calendar, Error> {
         read.unread.get_or_insert(unread);
     }
     Ok(read)
-}
-
-/// The status that was written last: that of the watch, or that of this process where the watch lags behind it.
-fn said_last(tdset: &TDSet, recall: &ReconcileState) -> TDSetStatus {
-    let said = recall.said_since(tdset.metadata.resource_version.as_deref()).cloned();
-    said.or_else(|| tdset.status.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::observation::{Contest, Reverted, Unreported};
 use super::plan::{Plan, lateness};
+use crate::controllers::watched::version_number;
 use crate::kinds::tdset::api::v1::{PastTransition, TDSetStatus};
 
 /// How often something is taken back from one client before that slows down.
@@ -30,10 +31,8 @@ const PACE: SignedDuration = SignedDuration::from_secs(2);
 /// What is remembered of a TDSet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReconcileState {
-    /// The status that was written last, and the resource version that it made.
-    said: Option<Box<(String, TDSetStatus)>>,
-    /// When that was.
-    said_at: Option<Timestamp>,
+    /// When a status was written last.
+    reported_at: Option<Timestamp>,
     /// What was carried out and not yet reported.
     pub carried: Unreported,
     /// Something was changed and not yet reported.
@@ -126,17 +125,9 @@ impl RevertsOfClient {
 }
 
 impl ReconcileState {
-    /// A reconciliation begins, of an object of that resource version: its status is not kept twice.
-    pub fn begin(&mut self, resource_version: Option<&str>) {
+    /// A reconciliation begins.
+    pub fn begin(&mut self) {
         self.is_fresh = false;
-        self.watched(resource_version);
-    }
-
-    /// The object is in the store at that resource version, with its status, which is not kept twice then.
-    pub fn watched(&mut self, resource_version: Option<&str>) {
-        if self.said_since(resource_version).is_none() {
-            self.said = None;
-        }
     }
 
     /// The plan's count was written at `now`, to an object that was seen at the first resource version, which made the
@@ -192,41 +183,27 @@ impl ReconcileState {
     #[must_use]
     pub fn paces(&self, before: &TDSetStatus, after: &TDSetStatus, now: Timestamp) -> bool {
         let is_recent =
-            self.said_at.is_some_and(|said| (said..said.saturating_add(PACE).unwrap_or(said)).contains(&now));
+            self.reported_at.is_some_and(|at| (at..at.saturating_add(PACE).unwrap_or(at)).contains(&now));
         is_recent && before != after && words(before) == words(after)
     }
 
-    /// All of that was reported, by a status that made the resource version `written`, if there was something new to
-    /// say.
-    pub fn told(&mut self, written: Option<String>, status: TDSetStatus, now: Timestamp) {
+    /// All of that was reported; `is_written`: there was something new to say.
+    pub fn told(&mut self, is_written: bool, now: Timestamp) {
         let reverted = self.carried.reverted.take().filter(|_| self.is_fresh);
         (self.carried, self.unreported) = (Unreported { reverted, ..Unreported::default() }, false);
         self.is_fresh = false;
-        if let Some(version) = written {
-            (self.said, self.said_at) = (Some(Box::new((version, status))), Some(now));
+        if is_written {
+            self.reported_at = Some(now);
         }
-    }
-
-    /// The status that was written last, where it is newer than an object of that resource version. The object itself says
-    /// more: conditions of others that were written into it meanwhile.
-    #[must_use]
-    pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
-        let (version, status) = self.said.as_deref()?;
-        (number(Some(version)) > number(resource_version)).then_some(status)
     }
 }
 
 /// Whether an object that was seen at the first resource version and written, which made the second one, was seen as it was
 /// before our last write, which made `last`.
 fn is_stale(last: &mut Option<u128>, (seen, written): (Option<&str>, Option<&str>)) -> bool {
-    let is_stale = number(seen).zip(*last).is_some_and(|(seen, last)| seen < last);
-    *last = number(written).or(*last);
+    let is_stale = version_number(seen).zip(*last).is_some_and(|(seen, last)| seen < last);
+    *last = version_number(written).or(*last);
     is_stale
-}
-
-/// A resource version. Those of one resource may be compared as numbers (KEP-5504).
-pub(super) fn number(version: Option<&str>) -> Option<u128> {
-    version?.parse().ok()
 }
 
 /// A status without its numbers: those of the workload, and the messages and times of its conditions.
@@ -335,16 +312,16 @@ mod tests {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, field };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
-        state.begin(None);
+        state.begin();
         assert!(state.defers_report(&Plan::default(), second(0)), "the next one reports the transition");
         // Which takes a count back and reports, and knew nothing of that count when it was planned.
-        state.begin(None);
+        state.begin();
         state.wrote_count(&taken_back, (None, None), second(1));
         assert!(!state.defers_report(&taken_back, second(1)));
-        state.told(None, TDSetStatus::default(), second(1));
+        state.told(false, second(1));
         assert_eq!(state.carried.reverted, Some(reverted));
-        state.begin(None);
-        state.told(None, TDSetStatus::default(), second(2));
+        state.begin();
+        state.told(false, second(2));
         assert_eq!(state.carried.reverted, None, "once");
     }
 
@@ -370,21 +347,11 @@ mod tests {
         for (versions, count) in
             [(("7", "8"), 1), (("7", "8"), 1), (("8", "9"), 2), (("7", "9"), 2), (("10", "11"), 3)]
         {
-            state.begin(None);
+            state.begin();
             state.wrote_count(&taken_back, (Some(versions.0), Some(versions.1)), second(0));
             assert_eq!(state.reverted["kubectl"], count, "{versions:?}");
         }
         assert!(state.reverts.contest(second(1)).is_some());
-    }
-
-    #[test]
-    fn a_status_is_kept_until_the_watch_has_it() {
-        let mut state = ReconcileState::default();
-        state.told(Some("7".to_owned()), TDSetStatus::default(), second(0));
-        for (version, is_kept) in [("6", true), ("7", false)] {
-            state.watched(Some(version));
-            assert_eq!(state.said_since(Some("1")).is_some(), is_kept, "{version}");
-        }
     }
 
     #[test]
@@ -393,7 +360,7 @@ mod tests {
         let mut state = ReconcileState::default();
         let more = TDSetStatus { replicas: Some(2), ..TDSetStatus::default() };
         assert!(!state.paces(&said, &more, second(0)), "nothing was written before");
-        state.told(Some("7".to_owned()), said.clone(), second(0));
+        state.told(true, second(0));
         assert!(state.paces(&said, &more, second(1)));
         assert!(!state.paces(&said, &said, second(1)), "there is nothing to wait with");
         assert!(!state.paces(&said, &more, second(2)));

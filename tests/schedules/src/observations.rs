@@ -10,7 +10,7 @@ use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
 use gatehouse::controllers::reconciler::Reconciler as _;
-use gatehouse::controllers::status::{Change, write};
+use gatehouse::controllers::status::write;
 use gatehouse::kinds::tdset::Operator;
 use gatehouse::kinds::tdset::actions;
 use gatehouse::kinds::tdset::api::status::Reason;
@@ -106,8 +106,8 @@ pub struct Plan {
 impl Plan {
     fn of(spec: &Spec, observed: &Observed) -> Self {
         let whole = plan::plan(spec, observed);
-        let change = Change { before: observed.status.clone(), after: whole.status.clone() };
-        let write = write::<TDSet, _>(&spec.metadata, &change, Operator::IDENTITY.status, MANAGER);
+        let change = (&observed.status, &whole.status);
+        let write = write::<TDSet, _>(&spec.metadata, change, Operator::IDENTITY.status, MANAGER);
         Self {
             work: whole.actions.iter().map(|action| action.0.clone()).collect(),
             report: whole.events.iter().cloned().map(ApiWrite::Event).chain(write).collect(),

@@ -59,7 +59,7 @@ impl World {
         let planned = Seen { unread, ..self.look(at) }.planned(hand);
         let pending =
             Pending { planned, done: 0, has_changed: false, refused: None, reports: false, is_stale: false };
-        self.workers[at].recall.begin(None);
+        self.workers[at].recall.begin();
         if self.schedules[at].is_edited() {
             self.workers[at].recall.repairs = Reverts::default();
             self.put_back.clear();
@@ -148,7 +148,7 @@ impl World {
                 let wake = plan.wake.map(Timestamp::as_millisecond);
                 worker.wake =
                     if pending.refused.is_some() { wake.map(|wake| wake.min(now + SOON)) } else { wake };
-                worker.recall.told(None, plan.whole.status.clone(), at_now);
+                worker.recall.told(false, at_now);
                 worker.pending = None;
                 return;
             }

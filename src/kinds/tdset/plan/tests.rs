@@ -12,7 +12,7 @@ use super::*;
 use crate::api::field::FieldError;
 use crate::controllers::action::{Action as _, RefusedWrite};
 use crate::controllers::api_write::Merge;
-use crate::controllers::status::{Change, StatusRole, write};
+use crate::controllers::status::{StatusRole, write};
 use crate::kinds::tdset::actions;
 use crate::kinds::tdset::observation::{Blocker, Scaled, Unreported, Writer};
 use kube::core::ApiResource;
@@ -57,8 +57,7 @@ struct Seen {
 fn plan_with(tdset: &TDSet, faults: Vec<FieldError>, observed: &Observed) -> Planned {
     let Plan { actions, transition, status, events, conflict, reverted, due, wake, .. } =
         super::plan(&Spec::resolve(tdset, faults), observed);
-    let change = Change { before: observed.status.clone(), after: status.clone() };
-    let write = write::<TDSet, _>(&tdset.metadata, &change, StatusRole::Report, MANAGER);
+    let write = write::<TDSet, _>(&tdset.metadata, (&observed.status, &status), StatusRole::Report, MANAGER);
     Planned {
         work: actions.into_iter().map(|action| action.0).collect(),
         report: events.into_iter().map(ApiWrite::Event).chain(write).collect(),
