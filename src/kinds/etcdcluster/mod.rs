@@ -15,7 +15,7 @@
 //! Pure: what the object looks like ([`api`]) and asks for ([`spec`]), what a reconciliation knows ([`observation`]),
 //! what it can do ([`actions`]) and does ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows
 //! ([`metrics`]). With effects: the reads ([`observe`]), the check of root's password ([`root_password`]), the
-//! comparison of members' data ([`consistency`]), the actions ([`execute`]), events and the log ([`report`],
+//! comparison of members' data ([`consistency`]), the actions ([`execute`]), metrics and the log ([`report`],
 //! [`trace`]). Besides: a client of etcd ([`etcd`]), the guard in a member's pod ([`agent`]), and what takes backups
 //! ([`backup`]).
 
@@ -178,7 +178,14 @@ impl Reconciler for Operator {
     }
 
     fn events(execution: &Execution<'_, Self>, state: &mut ReconcileState) -> Vec<Note> {
-        report::events(execution, state)
+        let (name, sight) = (execution.name(), execution.seen);
+        let before = execution.object.status.clone().unwrap_or_default();
+        let certificates = (sight.certificates.words.as_deref(), sight.certificates.is_problem);
+        let change = (&before, execution.status);
+        let (notes, reported) =
+            status::events(&name, change, &sight.observation, certificates, &state.reported);
+        state.reported = reported;
+        notes
     }
 
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
@@ -186,7 +193,7 @@ impl Reconciler for Operator {
             conditions: Some(conditions.to_vec()),
             ..EtcdClusterStatus::default()
         };
-        status::news(&status(before), &status(after), &mut None)
+        status::news(&status(before), &status(after), None).0
     }
 
     fn undecodable(faults: &[FieldError]) -> Vec<Statement> {

@@ -1,11 +1,9 @@
-//! What a reconciliation reports beside the status: events, a trace, and metrics.
+//! What a reconciliation reports beside the status and its events: a trace, and metrics.
 
 use super::execute::Execution;
 use super::metrics::{self, Line};
 use super::state::ReconcileState;
-use super::status;
 use super::trace::{self, Reconciliation, Trace};
-use crate::controllers::api_write::Note;
 use crate::controllers::named;
 
 /// The line of the trace with what was seen and is planned; none where the trace is off, or nothing is new.
@@ -37,24 +35,4 @@ pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState) -> Line {
         tally: &state.tally,
         audited: state.audit.found_at(),
     })
-}
-
-/// The events of what the status says newly, and of the certificates.
-pub fn events(execution: &Execution<'_>, state: &mut ReconcileState) -> Vec<Note> {
-    let (name, seen) = (execution.name(), &execution.seen.observation);
-    let before = execution.object.status.clone().unwrap_or_default();
-    let mut notes: Vec<_> = certificates(execution, state).into_iter().collect();
-    notes.extend(status::alarms(&name, &before, seen, &mut state.alarms));
-    notes.extend(status::news(&before, execution.status, &mut state.degraded));
-    notes
-}
-
-/// What there is to say of the certificates, once.
-fn certificates(execution: &Execution<'_>, state: &mut ReconcileState) -> Option<Note> {
-    let standing = &execution.seen.certificates;
-    let words = standing.words.clone();
-    let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;
-    let text = words.filter(|_| is_news)?;
-    let (warning, reason, action) = (standing.is_problem, "CertificateRotation", "Reconcile");
-    Some(Note { warning, reason, action, text })
 }

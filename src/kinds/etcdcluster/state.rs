@@ -17,12 +17,13 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, OwnPrint,
-    PodPhase, Refusals, Uid, Version,
+    Age, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, OwnPrint, PodPhase,
+    Refusals, Uid, Version,
 };
 use super::observe::kubernetes::age;
 use super::observe::services;
 use super::root_password::Proven;
+use super::status::Reported;
 use crate::controllers::action::{Executed, Failure};
 use crate::controllers::outcome::Class;
 
@@ -78,8 +79,8 @@ pub struct ReconcileState {
     snapshots: BTreeMap<MemberId, u64>,
     /// Revisions of its key space, while that is full, and when they were asked for.
     pub keyspace: Option<(Instant, Keyspace)>,
-    /// What was reported last of its certificates.
-    pub certificates: Option<String>,
+    /// What its events have reported.
+    pub reported: Reported,
     /// What the API server has refused of what is tried again after everything else.
     pub refusals: Refusals,
     /// Whether no backups are asked for, and nothing was found that takes them.
@@ -102,14 +103,10 @@ pub struct ReconcileState {
     pub audit: ConsistencyCheckState,
     /// What is counted for the metrics page.
     pub tally: Tally,
-    /// The reason that the event of a degraded cluster gave, while it is degraded.
-    pub degraded: Option<&'static str>,
     /// What the last reconciliation that was traced stood on.
     pub traced: Option<u64>,
     /// The number of the line of this reconciliation, where it is traced.
     pub line: Option<u64>,
-    /// The alarms that have been reported; none: they have not been looked at.
-    pub alarms: Option<Vec<Alarm>>,
 }
 
 /// How the members are.

@@ -53,23 +53,58 @@ const BACKUPS: (&str, State, &[&str]) = (
 /// The event that nothing needs attention any more.
 const RECOVERED: &str = "Recovered";
 
-/// What conditions of `status` say that those of `previous` did not. `told`: the last reported reason for which
-/// `Degraded` is True, until it is False.
+/// What a process has reported of what comes and goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// The message about the certificates.
+    pub certificates: Option<String>,
+    /// The alarms; none: they have not been read yet.
+    pub alarms: Option<Vec<Alarm>>,
+    /// The last reported reason for which `Degraded` is True, until it is False.
+    pub degraded: Option<&'static str>,
+}
+
+/// The events of a status that was `previous`, and what is reported with them. `certificates`: a message about them, and
+/// whether it is a problem.
 pub fn of(
+    name: &str,
+    (previous, status): (&EtcdClusterStatus, &EtcdClusterStatus),
+    seen: &Observation,
+    (certificates, is_problem): (Option<&str>, bool),
+    before: &Reported,
+) -> (Vec<Note>, Reported) {
+    let text = certificates.filter(|text| before.certificates.as_deref() != Some(*text));
+    let (reason, action) = ("CertificateRotation", "Reconcile");
+    let note = text.map(|text| Note { warning: is_problem, reason, action, text: text.to_owned() });
+    let (news, degraded) = news(previous, status, before.degraded);
+    let alarmed = alarms(name, previous, seen, before.alarms.as_deref());
+    let reported = Reported {
+        certificates: certificates.map(str::to_owned),
+        alarms: seen.alarms.known().cloned().or_else(|| before.alarms.clone()),
+        degraded,
+    };
+    (note.into_iter().chain(alarmed).chain(news).collect(), reported)
+}
+
+/// What conditions of `status` say that those of `previous` did not, and the reported reason of `Degraded` from now on.
+/// `degraded`: the one before.
+pub fn news(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,
-    told: &mut Option<&'static str>,
-) -> Vec<Note> {
+    degraded: Option<&'static str>,
+) -> (Vec<Note>, Option<&'static str>) {
     let mut notes: Vec<_> = TOLD.into_iter().filter_map(|told| begun(previous, status, told)).collect();
     // Between two starts the pod of an upgrade that is stalled is one that merely does not serve yet.
-    let again = told.filter(|told| *told == reason::UPGRADE_STALLED);
+    let again = degraded.filter(|reason| *reason == reason::UPGRADE_STALLED);
     notes.retain(|note| again != Some(note.reason));
-    notes.extend(over(previous, status, told));
-    let [(_, _, reasons), ..] = TOLD;
-    *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
+    notes.extend(over(previous, status, degraded.is_some()));
+    let [(about, _, reasons), ..] = TOLD;
+    let is_healthy = said(status, about).is_some_and(|(_, why, _)| why == reason::HEALTHY);
+    let begun_now = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason));
+    let degraded = begun_now.or_else(|| degraded.filter(|_| !is_healthy));
     notes.extend(begun(previous, status, BACKUPS));
     notes.extend(backups::news(previous, status));
-    notes
+    (notes, degraded)
 }
 
 /// State, reason and message of a condition.
@@ -89,37 +124,30 @@ fn begun(
     is_news.then(|| Note { warning: true, reason, action: "Reconcile", text: text.to_owned() })
 }
 
-/// Nothing needs attention any more, and something did that was reported.
-fn over(
-    previous: &EtcdClusterStatus,
-    status: &EtcdClusterStatus,
-    told: &mut Option<&'static str>,
-) -> Option<Note> {
+/// Nothing needs attention any more, and something did that was reported; `is_reported`: by this process.
+fn over(previous: &EtcdClusterStatus, status: &EtcdClusterStatus, is_reported: bool) -> Option<Note> {
     let [(about, _, reasons), ..] = TOLD;
     let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
-    let told = told.take();
-    let was_told =
-        told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
-    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
+    let is_over =
+        is_reported || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
+    is_over.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
 }
 
-/// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes
-/// those that the status mentions as reported.
-pub fn alarms(
+/// Alarms that were armed or disarmed since those that are `reported`. A process that has just begun takes those that the
+/// status mentions as reported.
+fn alarms(
     name: &str,
     previous: &EtcdClusterStatus,
     seen: &Observation,
-    told: &mut Option<Vec<Alarm>>,
+    reported: Option<&[Alarm]>,
 ) -> Vec<Note> {
     let Fact::Known(armed) = &seen.alarms else { return Vec::new() };
-    let speaks = || {
-        let of_alarms = [reason::CORRUPT, reason::DATABASE_QUOTA_EXCEEDED];
-        said(previous, condition::DEGRADED).is_some_and(|(_, why, _)| of_alarms.contains(&why))
-    };
-    let before = told.replace(armed.clone());
-    let before = before.unwrap_or_else(|| if speaks() { armed.clone() } else { Vec::new() });
+    let of_alarms = [reason::CORRUPT, reason::DATABASE_QUOTA_EXCEEDED];
+    let is_mentioned =
+        || said(previous, condition::DEGRADED).is_some_and(|(_, why, _)| of_alarms.contains(&why));
     let set = |alarms: &[Alarm]| alarms.iter().copied().collect::<BTreeSet<_>>();
-    let (before, armed) = (set(&before), set(armed));
+    let before = reported.map_or_else(|| if is_mentioned() { set(armed) } else { BTreeSet::new() }, set);
+    let armed = set(armed);
     let note = |alarm: &Alarm, warning, reason, action, verb: &str| {
         let (kind, whose) = (alarm.kind.as_str(), whose(name, seen, alarm));
         Note { warning, reason, action, text: format!("alarm {kind} of {whose} is {verb}") }

@@ -20,7 +20,7 @@ fn degraded(reason: &str) -> EtcdClusterStatus {
 }
 
 fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, &'static str)> {
-    of(previous, status, &mut None).into_iter().map(|note| (note.warning, note.reason)).collect()
+    news(previous, status, None).0.into_iter().map(|note| (note.warning, note.reason)).collect()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_needs_attention_is_reported_when_it_begins_and_when_it_is_over() {
         assert_eq!(told(&degraded(reason::MEMBER_DOWN), &status), [(true, reason)]);
         assert_eq!(told(&status, &status), [], "{reason} is not told again");
         assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, RECOVERED)]);
-        assert_eq!(of(&nothing, &status, &mut None)[0].text, "because");
+        assert_eq!(news(&nothing, &status, None).0[0].text, "because");
     }
 }
 
@@ -72,15 +72,18 @@ fn what_comes_with_every_restart_is_not_reported() {
 fn an_upgrade_that_is_stalled_is_reported_once_however_often_its_pod_starts() {
     let (healthy, stalled) = (degraded(reason::HEALTHY), degraded(reason::UPGRADE_STALLED));
     let (down, lost) = (degraded(reason::MEMBER_DOWN), degraded(reason::QUORUM_LOST));
-    let mut memory = None;
+    let reasons = |course: &[&EtcdClusterStatus]| {
+        let mut degraded = None;
+        let steps = course.windows(2).map(|pair| {
+            let (notes, reported) = news(pair[0], pair[1], degraded);
+            degraded = reported;
+            notes
+        });
+        steps.flatten().map(|note| note.reason).collect::<Vec<_>>()
+    };
     let course = [&healthy, &down, &stalled, &down, &stalled, &down, &healthy, &healthy, &down, &stalled];
-    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
-    let told: Vec<_> = steps.flatten().map(|note| note.reason).collect();
-    assert_eq!(told, [reason::UPGRADE_STALLED, RECOVERED, reason::UPGRADE_STALLED]);
-    let mut memory = None;
-    let course = [&lost, &down, &lost, &down];
-    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
-    assert_eq!(steps.flatten().count(), 1, "a quorum that is lost again is");
+    assert_eq!(reasons(&course), [reason::UPGRADE_STALLED, RECOVERED, reason::UPGRADE_STALLED]);
+    assert_eq!(reasons(&[&lost, &down, &lost, &down]).len(), 1, "a quorum that is lost again is");
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_volume_that_cannot_grow_is_reported_once() {
         |reason: &str| says(condition::SPEC_VALID, "True", reason, "data-c-0: the class lets no volume grow");
     // What decides is the reason, whatever the message says.
     let (before, after) = (with(reason::VALID), with(reason::VOLUME_CANNOT_GROW));
-    let notes = of(&before, &after, &mut None);
+    let (notes, _) = news(&before, &after, None);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].warning && notes[0].reason == "VolumeCannotGrow");
     assert_eq!(notes[0].text, "data-c-0: the class lets no volume grow");
@@ -118,9 +121,10 @@ fn an_alarm_is_reported_when_it_is_armed_and_when_it_is_disarmed() {
     let full = Alarm { member: id(1), kind: AlarmKind::NoSpace };
     let gone = Alarm { member: MemberId(0xbb), kind: AlarmKind::Corrupt };
     let unnamed = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
-    let mut memory = None;
+    let mut reported = Reported::default();
     let mut told = |armed: &[Alarm]| {
-        let notes = alarms("c", &status, &with_alarms(armed), &mut memory);
+        let (notes, now) = of("c", (&status, &status), &with_alarms(armed), (None, false), &reported);
+        reported = now;
         notes.into_iter().map(|note| format!("{}: {}", note.reason, note.text)).collect::<Vec<_>>()
     };
     assert_eq!(told(&[]), [""; 0]);
@@ -139,16 +143,32 @@ fn an_alarm_is_reported_when_it_is_armed_and_when_it_is_disarmed() {
 #[test]
 fn alarms_that_are_not_known_are_neither_armed_nor_disarmed() {
     let armed = vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }];
-    let mut memory = Some(armed.clone());
+    let reported = Reported { alarms: Some(armed), ..Reported::default() };
     let unknown = Observation { alarms: Fact::Unknown, ..seen(&plain()) };
-    assert_eq!(alarms("c", &EtcdClusterStatus::default(), &unknown, &mut memory), []);
-    assert_eq!(memory, Some(armed));
+    let status = EtcdClusterStatus::default();
+    let events = of("c", (&status, &status), &unknown, (None, false), &reported);
+    assert_eq!(events, (Vec::new(), reported));
 }
 
 #[test]
 fn a_process_that_begins_does_not_tell_what_the_status_speaks_of() {
     let armed = [Alarm { member: id(1), kind: AlarmKind::NoSpace }];
-    let tell = |previous: &EtcdClusterStatus| alarms("c", previous, &with_alarms(&armed), &mut None).len();
+    let tell = |previous: &EtcdClusterStatus| alarms("c", previous, &with_alarms(&armed), None).len();
     assert_eq!(tell(&degraded(reason::DATABASE_QUOTA_EXCEEDED)), 0);
     assert_eq!(tell(&degraded(reason::HEALTHY)), 1);
+}
+
+#[test]
+fn a_message_about_certificates_is_reported_once() {
+    let status = EtcdClusterStatus::default();
+    let mut reported = Reported::default();
+    let mut texts = |message: Option<&str>| {
+        let (notes, now) = of("c", (&status, &status), &with_alarms(&[]), (message, true), &reported);
+        reported = now;
+        notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(Some("ends soon")), ["ends soon"]);
+    assert_eq!(texts(Some("ends soon")), [""; 0]);
+    assert_eq!(texts(None), [""; 0]);
+    assert_eq!(texts(Some("ends soon")), ["ends soon"]);
 }

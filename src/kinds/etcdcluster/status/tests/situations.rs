@@ -61,8 +61,8 @@ impl Case {
         let hindrances = hindrances.into_iter().collect();
         let said = StatusInputs { hindrances: &hindrances, ..after(&before, 1) };
         let after = of(&spec, said, &seen, &plan);
-        let mut events = alarms(self.name, &before, &seen, &mut Some(Vec::new()));
-        events.extend(news(&before, &after, &mut None));
+        let reported = Reported { alarms: Some(Vec::new()), ..Reported::default() };
+        let (events, _) = events(self.name, (&before, &after), &seen, (None, false), &reported);
         let page = situations::page(
             "gatehouse_etcdcluster",
             self.name,

@@ -86,7 +86,8 @@ fn that_a_minor_is_no_longer_supported_is_said_while_its_members_serve() {
     let refused = "False SpecInvalid: version 3.4.30 is not among 3.5.*, 3.6.* and 3.7.*";
     assert_eq!([&*said["SpecValid"], &*said["Ready"]], [refused; 2]);
     assert!(said["Available"].starts_with("True "), "{}", said["Available"]);
-    let told = news(&EtcdClusterStatus::default(), &status, &mut None);
+    let change = (&EtcdClusterStatus::default(), &status);
+    let (told, _) = events("c", change, &seen, (None, false), &Reported::default());
     assert!(told.iter().any(|note| note.warning && note.reason == reason::INVALID), "{told:?}");
 }
 
