@@ -104,7 +104,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         let (new, old) = (live.meta(), self.object.meta());
         let is_same = new.generation == old.generation
             && new.deletion_timestamp.is_some() == old.deletion_timestamp.is_some()
-            && stored_status(&live) == Some(json!(self.status));
+            && stored_status(&live) == Some(json!(self.plan.status));
         if !is_same {
             return Err(Failure::moved("the object was changed meanwhile"));
         }
@@ -167,7 +167,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     pub async fn write_status(&self) -> Result<Option<String>, Error> {
         let (metadata, manager) = (self.object.meta(), Kind::IDENTITY.manager);
         let empty = StatusOf::<Kind>::default();
-        let change = (self.object.status().unwrap_or(&empty), self.status);
+        let change = (self.object.status().unwrap_or(&empty), &self.plan.status);
         let write = status::write::<Kind::Object, _>(metadata, change, Kind::IDENTITY.status, manager);
         let Some(mut write) = write else { return Ok(None) };
         let points = Kind::IDENTITY.status_points;

@@ -35,6 +35,7 @@ pub mod object_events;
 pub mod object_metrics;
 pub mod outcome;
 pub mod paced;
+pub mod plan;
 pub mod problems;
 pub mod rbac;
 pub mod reconcile;

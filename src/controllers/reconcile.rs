@@ -24,7 +24,8 @@ use tracing::{info, warn};
 use super::action::{self, Action as _, Failure, RefusedWrite};
 use super::api_write::Note;
 use super::outcome::{Class, Error, Outcome};
-use super::reconciler::{Context, Execution, Identity, Pass, Progress, Read, Reconciler, State};
+use super::plan::Progress;
+use super::reconciler::{Context, Execution, Identity, Pass, Read, Reconciler, State};
 use super::status::StatusRole;
 use super::unworked::{self, Why};
 use super::{Watched, finalizer, named};
@@ -77,9 +78,8 @@ pub async fn reconcile<Kind: Reconciler>(
     let spec = Kind::resolve(&object, || faults::<Kind>(&object), &mut state.own); // pure
     let pass = Pass { kind, context, object: &object, spec: &spec, now };
     let seen = Box::pin(Kind::observe(pass, state)).await?; // effect
-    let plan = Kind::plan(&spec, &seen); // pure
-    let status = Kind::status(&object, &spec, &seen, &plan, now); // pure
-    let execution = Execution { pass, seen: &seen, plan: &plan, status: &status };
+    let plan = Kind::plan(&object, &spec, &seen, now, None); // pure
+    let execution = Execution { pass, seen: &seen, plan: &plan };
     Kind::planned(&execution, &mut state.own); // effect
     let is_record = Kind::IDENTITY.status == StatusRole::Record;
     if is_record {
@@ -96,12 +96,8 @@ pub async fn reconcile<Kind: Reconciler>(
             report(&execution, state).await?; // effect
         }
         Some(refused) => {
-            let refused = Kind::with_refusal(&seen, refused); // pure
-            let seen = refused.as_ref().unwrap_or(&seen);
-            let plan = Kind::plan(&spec, seen); // pure
-            let status = Kind::status(&object, &spec, seen, &plan, now); // pure
-            let refused = Execution { seen, plan: &plan, status: &status, ..execution };
-            report(&refused, state).await?; // effect
+            let plan = Kind::plan(&object, &spec, &seen, now, Some(refused)); // pure
+            report(&Execution { plan: &plan, ..execution }, state).await?; // effect
         }
     }
     let outcome = Kind::finish(execution, &mut state.own, &progress).await; // effect
@@ -121,7 +117,7 @@ async fn execute<Kind: Reconciler>(
 ) -> Result<Progress, Error> {
     let mut progress = Progress::default();
     let has_lasted = std::mem::take(&mut state.is_lasting);
-    for action in Kind::actions(execution.plan) {
+    for action in &execution.plan.actions {
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
         let done = action.points().around(Kind::execute(*execution, action), lost).await; // effect
@@ -186,10 +182,10 @@ async fn report<Kind: Reconciler>(
     let written = write_status(execution, state).await?; // effect
     state.published.clear();
     if is_record {
-        publish(execution, state).await; // effect
+        publish(execution).await; // effect
     }
     if let Some(version) = written.as_deref().filter(|_| !is_record) {
-        state.written.set(version, execution.status.clone());
+        state.written.set(version, execution.plan.status.clone());
     }
     Kind::reported(execution, &mut state.own, written.is_some());
     Ok(())
@@ -215,20 +211,20 @@ async fn write_status<Kind: Reconciler>(
 }
 
 /// Publishes the events that go with the status.
-async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut State<Kind>) {
-    for note in Kind::events(execution, &mut state.own) {
-        execution.tell(note).await; // effect
+async fn publish<Kind: Reconciler>(execution: &Execution<'_, Kind>) {
+    for note in &execution.plan.events {
+        execution.tell(note.clone()).await; // effect
     }
 }
 
 /// The same before the status is written: each that was published once, however often that fails.
 async fn publish_ahead<Kind: Reconciler>(execution: &Execution<'_, Kind>, state: &mut State<Kind>) {
-    let notes = Kind::events(execution, &mut state.own);
+    let notes = &execution.plan.events;
     state.published.retain(|note| notes.contains(note));
     for note in notes {
-        let is_new = !state.published.contains(&note);
+        let is_new = !state.published.contains(note);
         if is_new && execution.tell(note.clone()).await {
-            state.published.push(note);
+            state.published.push(note.clone());
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Guarantees: what is decided about an object is pure; what has effects is `observe`, `execute` and `finish`.
 
 use std::fmt::Debug;
+use std::future;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use super::fail_points::FailPoints;
 use super::metrics::{KindMetrics, Reconciliations};
 use super::object_metrics::ObjectMetrics;
 use super::outcome::{Error, Outcome};
+use super::plan::{Plan, Progress};
 use super::problems::Problems;
 use super::scope::{Scope, WatchScope};
 use super::status::{StatusRole, WrittenStatus};
@@ -29,9 +31,13 @@ use super::triggers::Triggers;
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
+use crate::runtime::clock;
 
 /// What an object of a kind reports.
 pub type StatusOf<Kind> = <<Kind as Reconciler>::Object as HasStatus>::Status;
+
+/// What is decided about an object of a kind.
+pub type PlanOf<Kind> = Plan<<Kind as Reconciler>::Action, StatusOf<Kind>, <Kind as Reconciler>::Detail>;
 
 /// A kind that is reconciled.
 pub trait Reconciler: Send + Sync + Sized + 'static {
@@ -58,11 +64,11 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What was read.
     type Observation: Send + Sync;
 
-    /// What is decided.
-    type Plan: Send + Sync;
-
     /// One thing to do.
     type Action: Action;
+
+    /// What the kind's own code needs of a plan beside.
+    type Detail: Send + Sync;
 
     /// The kind's names, and what never changes of how it is reconciled.
     const IDENTITY: Identity;
@@ -100,28 +106,14 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         state: &mut State<Self>,
     ) -> impl Future<Output = Result<Self::Observation, Error>> + Send;
 
-    /// What to do, and what to say.
-    fn plan(spec: &Self::Spec, seen: &Self::Observation) -> Self::Plan;
-
-    /// What to do, in this order.
-    fn actions(plan: &Self::Plan) -> &[Self::Action];
-
-    /// What was observed, with the write that has been refused since. For a kind whose status is a report.
-    fn with_refusal(_seen: &Self::Observation, _refused: &RefusedWrite) -> Option<Self::Observation> {
-        None
-    }
-
-    /// What the status says from now on.
-    fn status(
+    /// What to do, and what to say. `refused`: the write that has been refused since, for a kind whose status is a report.
+    fn plan(
         object: &Self::Object,
         spec: &Self::Spec,
         seen: &Self::Observation,
-        plan: &Self::Plan,
         now: Timestamp,
-    ) -> StatusOf<Self>;
-
-    /// The events that go with the status.
-    fn events(execution: &Execution<'_, Self>, state: &mut Self::State) -> Vec<Note>;
+        refused: Option<&RefusedWrite>,
+    ) -> PlanOf<Self>;
 
     /// It is planned: nothing of it is done yet.
     fn planned(_execution: &Execution<'_, Self>, _state: &mut Self::State) {}
@@ -154,9 +146,12 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What is left to do once all else is done, and when to look again.
     fn finish(
         execution: Execution<'_, Self>,
-        state: &mut Self::State,
+        _state: &mut Self::State,
         progress: &Progress,
-    ) -> impl Future<Output = Outcome> + Send;
+    ) -> impl Future<Output = Outcome> + Send {
+        let Plan { actions, wake, .. } = execution.plan;
+        future::ready(wake.outcome(actions.is_empty(), progress, clock::now()))
+    }
 
     /// The conditions of an object that cannot be decoded, for these faults.
     fn undecodable(faults: &[FieldError]) -> Vec<Statement>;
@@ -320,17 +315,6 @@ impl<Kind: Reconciler> Default for State<Kind> {
     }
 }
 
-/// The results of the actions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Whether something is otherwise now.
-    pub is_changed: bool,
-    /// Whether one of them was not carried out, or not surely.
-    pub is_incomplete: bool,
-    /// The first that the API server refused for good.
-    pub refused: Option<RefusedWrite>,
-}
-
 /// A reconciliation with what it has read and decided: it can carry actions out.
 pub struct Execution<'a, Kind: Reconciler> {
     /// The reconciliation.
@@ -338,9 +322,7 @@ pub struct Execution<'a, Kind: Reconciler> {
     /// What was read.
     pub seen: &'a Kind::Observation,
     /// What is decided.
-    pub plan: &'a Kind::Plan,
-    /// What the status says from now on.
-    pub status: &'a StatusOf<Kind>,
+    pub plan: &'a PlanOf<Kind>,
 }
 
 impl<Kind: Reconciler> Clone for Execution<'_, Kind> {

@@ -23,11 +23,11 @@ pub mod state;
 mod subjects;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream;
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -36,26 +36,23 @@ use kube::{Client, Resource, ResourceExt as _};
 
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
-use crate::controllers::action::{Executed, Failure};
+use crate::controllers::action::{Executed, Failure, RefusedWrite};
 use crate::controllers::api_write::{ApiWrite, Note};
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
-use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{
-    Context, Execution, Identity, ObjectChange, Pass, Progress, Reconciler, State,
-};
+use crate::controllers::outcome::Error;
+use crate::controllers::reconciler::{Context, Execution, Identity, ObjectChange, Pass, Reconciler, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::{self, Triggers};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
-use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
+use crate::kinds::databasemigration::api::v1::DatabaseMigration;
 use crate::runtime::call::watching;
-use crate::runtime::clock;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observation::Observed;
-use plan::Plan;
+use plan::{Detail, Plan};
 use resources::snapshot;
 use spec::Spec;
 use state::ReconcileState;
@@ -63,12 +60,6 @@ use subjects::Subjects;
 
 #[cfg(test)]
 pub(super) use plan::tests::situations;
-
-/// When to look again after something was done.
-const AT_ONCE: Duration = Duration::from_millis(200);
-
-/// When to look again where something was not done.
-const SOON: Duration = Duration::from_secs(5);
 
 /// Reconciles DatabaseMigrations.
 pub struct Operator {
@@ -81,8 +72,8 @@ impl Reconciler for Operator {
     type Metrics = Metrics;
     type Spec = Spec;
     type Observation = Observed;
-    type Plan = Plan;
     type Action = Action;
+    type Detail = Detail;
 
     /// What a run has ended with is written before the next one is created.
     const IDENTITY: Identity = Identity {
@@ -134,26 +125,14 @@ impl Reconciler for Operator {
         observe::parts(pass, state.refused.clone()).await
     }
 
-    fn plan(spec: &Spec, observed: &Observed) -> Plan {
-        plan::plan(spec, observed)
-    }
-
-    fn actions(plan: &Plan) -> &[Action] {
-        &plan.actions
-    }
-
-    fn status(
+    fn plan(
         _object: &DatabaseMigration,
-        _spec: &Spec,
-        _observed: &Observed,
-        plan: &Plan,
+        spec: &Spec,
+        observed: &Observed,
         _now: Timestamp,
-    ) -> DatabaseMigrationStatus {
-        plan.status.clone()
-    }
-
-    fn events(execution: &Execution<'_, Self>, _state: &mut ReconcileState) -> Vec<Note> {
-        execution.plan.events.clone()
+        _refused: Option<&RefusedWrite>,
+    ) -> Plan {
+        plan::plan(spec, observed)
     }
 
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
@@ -187,30 +166,13 @@ impl Reconciler for Operator {
 
     fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _is_written: bool) {
         let plan = execution.plan;
-        if let Some(ended) = &plan.ended
+        if let Some(ended) = &plan.detail.ended
             && state.counted.as_ref() != Some(&ended.job)
         {
             execution.context.metrics.ended(ended);
             state.counted = Some(ended.job.clone());
         }
         execution.context.show(&execution.object.metadata, Line::of(&plan.status));
-    }
-
-    async fn finish(
-        execution: Execution<'_, Self>,
-        _state: &mut ReconcileState,
-        progress: &Progress,
-    ) -> Outcome {
-        let plan = execution.plan;
-        let Some(wake) = plan.wake else { return Outcome::Invalid };
-        let until = Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default();
-        if progress.is_incomplete {
-            return Outcome::Waiting(until.min(SOON));
-        }
-        if !plan.actions.is_empty() || plan.ended.is_some() {
-            return Outcome::Waiting(until.min(AT_ONCE));
-        }
-        Outcome::Done(until)
     }
 }
 

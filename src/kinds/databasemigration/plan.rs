@@ -35,8 +35,8 @@ use super::resources::assignment::Texts;
 use super::resources::{Planned, job, snapshot};
 use super::spec::Spec;
 use crate::api::condition;
-use crate::controllers::api_write::Note;
 use crate::controllers::finalizer;
+use crate::controllers::plan::{self, Rest, Wake};
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     CurrentRun, DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Outcome, Phase,
@@ -54,19 +54,20 @@ const WHILE_RUNNING: Duration = Duration::from_secs(20);
 /// When to look again for what is not there, where a watch should tell before.
 const WHILE_WAITING: Duration = Duration::from_mins(1);
 
+/// When to look again after something was done.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// When to look again where something was not done.
+const SOON: Duration = Duration::from_secs(5);
+
 /// What to do.
+pub type Plan = plan::Plan<Action, DatabaseMigrationStatus, Detail>;
+
+/// What is decided beside.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
-    /// To bring things about, in this order.
-    pub actions: Vec<Action>,
-    /// What the status says.
-    pub status: DatabaseMigrationStatus,
-    /// The events that go with it.
-    pub events: Vec<Note>,
+pub struct Detail {
     /// A run whose end is reported now.
     pub ended: Option<FinishedRun>,
-    /// When to look again; never, where nothing can be done until a user changes the object.
-    pub wake: Option<Timestamp>,
 }
 
 /// How things are, and what follows.
@@ -158,7 +159,14 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     let events = events::of(&observed.status, &status, ended.as_ref(), &after).collect();
     status.conditions = Some(after);
     let actions = actions(spec, observed, &status, &situation);
-    Plan { actions, wake: wake(&situation, observed.now), status, events, ended }
+    let wake = Wake {
+        rest: rest(&situation, observed.now),
+        is_news: ended.is_some(),
+        done: Some(AT_ONCE),
+        undone: Some(SOON),
+        refused: Some(SOON),
+    };
+    Plan { actions, status, events, wake, detail: Detail { ended } }
 }
 
 const fn phase(situation: &Situation) -> Phase {
@@ -203,9 +211,9 @@ fn current(situation: &Situation) -> Option<CurrentRun> {
     })
 }
 
-fn wake(situation: &Situation, now: Timestamp) -> Option<Timestamp> {
+fn rest(situation: &Situation, now: Timestamp) -> Rest {
     let after = |length: Duration| now.checked_add(SignedDuration::try_from(length).ok()?).ok();
-    match situation {
+    let time = match situation {
         Situation::Invalid => None,
         Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => after(WHILE_RUNNING),
         Situation::Start(_) | Situation::Verifies(_, Verification::Starts(_)) | Situation::Leaves => {
@@ -214,7 +222,8 @@ fn wake(situation: &Situation, now: Timestamp) -> Option<Timestamp> {
         Situation::Waits(_, Some(at)) => Some((*at).min(after(LATER).unwrap_or(*at))),
         Situation::Waits(_, None) => after(WHILE_WAITING),
         Situation::Stalled(_) | Situation::Done(_) => after(LATER),
-    }
+    };
+    time.map_or(Rest::Never, Rest::At)
 }
 
 fn actions(

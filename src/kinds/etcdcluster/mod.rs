@@ -49,28 +49,32 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
 use tokio::sync::Mutex;
 use tracing::debug;
 
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
-use crate::controllers::action::{self, Executed, Failure};
+use crate::controllers::action::{self, Executed, Failure, RefusedWrite};
 use crate::controllers::api_write::Note;
 use crate::controllers::fail_points::fail_points;
-use crate::controllers::named;
 use crate::controllers::outcome::{Error, Outcome};
-use crate::controllers::reconciler::{Context, Execution, Identity, Pass, Progress, Reconciler, State};
+use crate::controllers::plan::{Progress, Rest, Wake};
+use crate::controllers::reconciler::{Context, Execution, Identity, Pass, Reconciler, State};
 use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::{self, Triggers};
+use crate::controllers::{self, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::runtime::clock;
 use actions::Action;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observe::Snapshot;
-use plan::{BlockedReason, Plan, Wake};
+use plan::BlockedReason;
 use spec::Spec;
 use state::ReconcileState;
+use status::Reported;
 use trace::Trace;
 
 #[cfg(test)]
@@ -92,6 +96,20 @@ const PATIENCE: u32 = 10;
 /// When to look again while nothing does.
 const LATER: Duration = Duration::from_secs(30);
 
+/// What is decided about a cluster.
+type Plan = controllers::plan::Plan<Action, EtcdClusterStatus, Detail>;
+
+/// What is decided beside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// The decision as it is traced.
+    decided: plan::Plan,
+    /// What the events of this plan report, and those before.
+    reported: Reported,
+    /// Reconciliations in a row that had nothing to do.
+    idle: u32,
+}
+
 /// Reconciles EtcdClusters.
 pub struct Operator {
     /// Held while the members of a cluster compare their data.
@@ -105,8 +123,8 @@ impl Reconciler for Operator {
     type Metrics = Metrics;
     type Spec = Spec;
     type Observation = Snapshot;
-    type Plan = Plan;
     type Action = Action;
+    type Detail = Detail;
 
     const IDENTITY: Identity = Identity {
         kind: &EtcdClusterKind,
@@ -150,42 +168,32 @@ impl Reconciler for Operator {
         Ok(Box::pin(observe::look(pass, state)).await)
     }
 
-    fn plan(_spec: &Spec, sight: &Snapshot) -> Plan {
-        plan::plan(&sight.desired, &sight.observation)
-    }
-
-    fn actions(plan: &Plan) -> &[Action] {
-        &plan.actions
-    }
-
-    fn status(
+    fn plan(
         cluster: &EtcdCluster,
         spec: &Spec,
         sight: &Snapshot,
-        plan: &Plan,
         now: Timestamp,
-    ) -> EtcdClusterStatus {
-        let before = cluster.status.clone().unwrap_or_default();
-        let certificates = sight.certificates.words.as_deref();
+        _refused: Option<&RefusedWrite>,
+    ) -> Plan {
+        let (seen, certificates) = (&sight.observation, &sight.certificates);
+        let decided = plan::plan(&sight.desired, seen);
+        let previous = cluster.status.clone().unwrap_or_default();
         let said = status::StatusInputs {
-            previous: &before,
-            certificates,
+            previous: &previous,
+            certificates: certificates.words.as_deref(),
             backups: &sight.backups,
             hindrances: &sight.hindrances,
             now,
         };
-        status::of(spec, said, &sight.observation, plan)
-    }
-
-    fn events(execution: &Execution<'_, Self>, state: &mut ReconcileState) -> Vec<Note> {
-        let (name, sight) = (execution.name(), execution.seen);
-        let before = execution.object.status.clone().unwrap_or_default();
-        let certificates = (sight.certificates.words.as_deref(), sight.certificates.is_problem);
-        let change = (&before, execution.status);
-        let (notes, reported) =
-            status::events(&name, change, &sight.observation, certificates, &state.reported);
-        state.reported = reported;
-        notes
+        let status = status::of(spec, said, seen, &decided);
+        let message = (certificates.words.as_deref(), certificates.is_problem);
+        let (events, reported) =
+            status::events(&cluster.name_any(), (&previous, &status), seen, message, &sight.reported);
+        let acts = !decided.actions.iter().all(Action::is_of_backups);
+        let idle = if acts { 0 } else { sight.idle.saturating_add(1) };
+        let wake = wake(&decided, acts, idle);
+        let detail = Detail { decided, reported, idle };
+        Plan { actions: detail.decided.actions.clone(), status, events, wake, detail }
     }
 
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
@@ -234,16 +242,23 @@ impl Reconciler for Operator {
         execute::note_of_contest(&left).or_else(|| execute::note(action, execution))
     }
 
+    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _is_written: bool) {
+        state.reported = execution.plan.detail.reported.clone();
+    }
+
     async fn finish(
         execution: Execution<'_, Self>,
         state: &mut ReconcileState,
         progress: &Progress,
     ) -> Outcome {
-        let plan = execution.plan;
-        let may_compare = plan.is_at_rest() && !execution.seen.desired.is_paused;
-        let is_asked = plan.summary.blocked == Some(BlockedReason::Uncompared);
-        let is_news = may_compare && compare(execution, state, is_asked).await; // effect
-        outcome(plan, progress, is_news, state)
+        let controllers::plan::Plan { actions, wake, detail, .. } = execution.plan;
+        state.idle = detail.idle;
+        let may_compare = detail.decided.is_at_rest() && !execution.seen.desired.is_paused;
+        let is_asked = detail.decided.summary.blocked == Some(BlockedReason::Uncompared);
+        if may_compare && compare(execution, state, is_asked).await && progress.refused.is_none() {
+            return Outcome::Waiting(AT_ONCE);
+        }
+        wake.outcome(actions.is_empty(), progress, clock::now())
     }
 }
 
@@ -260,26 +275,26 @@ async fn compare(execution: Execution<'_, Operator>, state: &mut ReconcileState,
     is_asked || found.known().is_some() && found != execution.seen.observation.audit
 }
 
-/// When to look again.
-fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut ReconcileState) -> Outcome {
-    let acts = !plan.actions.iter().all(Action::is_of_backups);
-    state.idle = if acts { 0 } else { state.idle.saturating_add(1) };
-    let is_done = !progress.is_incomplete && !plan.actions.is_empty();
-    match plan.wake {
+/// When to look again. `acts`: something is to be done that is not about backups alone.
+fn wake(decided: &plan::Plan, acts: bool, idle: u32) -> Wake {
+    let outcome = match decided.wake {
+        plan::Wake::Soon => Outcome::Waiting(patiently(idle)),
+        plan::Wake::Later => Outcome::Done(LATER),
+    };
+    // What is waited for beside a CronJob that the API server does not take is looked for as usual.
+    let is_left = !acts && (decided.is_at_rest() || starts_backup(decided));
+    Wake {
+        rest: Rest::In(outcome),
+        is_news: false,
+        done: Some(AT_ONCE),
+        undone: is_left.then_some(LATER),
         // It is tried sooner at first: see [`crate::controllers::outcome::Class::Permanent`].
-        _ if progress.refused.is_some() => Outcome::Waiting(LATER),
-        _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
-        // What is waited for beside a CronJob that the API server does not take is looked for as usual.
-        _ if progress.is_incomplete && !acts && (plan.is_at_rest() || starts_backup(plan)) => {
-            Outcome::Waiting(LATER)
-        }
-        Wake::Soon => Outcome::Waiting(patiently(state.idle)),
-        Wake::Later => Outcome::Done(LATER),
+        refused: Some(LATER),
     }
 }
 
 /// Whether the backup before an upgrade begins.
-fn starts_backup(plan: &Plan) -> bool {
+fn starts_backup(plan: &plan::Plan) -> bool {
     plan.actions.iter().any(|action| matches!(action, Action::StartBackup { .. }))
 }
 

@@ -12,25 +12,26 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileStat
         return None;
     }
     let (desired, seen) = (&execution.seen.desired, &execution.seen.observation);
+    let plan = &execution.plan.detail.decided;
     let facts = trace::digest(desired, seen);
     let before = state.traced.replace(facts);
-    if execution.plan.actions.is_empty() && before == Some(facts) {
+    if plan.actions.is_empty() && before == Some(facts) {
         return None;
     }
-    let (object, plan) = (named(execution.object), execution.plan);
+    let object = named(execution.object);
     trace.reconciliation(&Reconciliation { object: &object, uid: execution.spec.uid(), desired, seen, plan })
 }
 
 /// The metrics.
 pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState) -> Line {
-    let seen = &execution.seen.observation;
-    state.tally.look(seen, execution.plan, execution.now);
+    let (seen, plan) = (&execution.seen.observation, &execution.plan.detail.decided);
+    state.tally.look(seen, plan, execution.now);
     metrics::of(&metrics::Facts {
         name: &execution.name(),
         desired: &execution.seen.desired,
         seen,
-        plan: execution.plan,
-        status: execution.status,
+        plan,
+        status: &execution.plan.status,
         certificates: &execution.seen.certificates.ends,
         tally: &state.tally,
         audited: state.audit.found_at(),

@@ -71,9 +71,9 @@ impl Kept {
 
     /// What was found in the reconciliation that is planned.
     pub fn found(&mut self, plan: &Plan, observed: &Observed) {
-        self.outlook.clone_from(&plan.outlook);
-        self.deployment = observed.deployment.clone().filter(|_| plan.whole.deployment);
-        self.service = observed.service.clone().filter(|_| plan.whole.service);
+        self.outlook.clone_from(&plan.detail.outlook);
+        self.deployment = observed.deployment.clone().filter(|_| plan.detail.whole.deployment);
+        self.service = observed.service.clone().filter(|_| plan.detail.whole.service);
     }
 }
 
@@ -95,6 +95,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::kinds::tdset::plan::Detail;
 
     fn tdset(version: &str, generation: i64, annotations: &Value) -> TDSet {
         let object = json!({
@@ -132,6 +133,10 @@ mod tests {
         assert_eq!(look(&leaving), (6, Some(2)));
     }
 
+    fn plan_with(whole: Whole) -> Plan {
+        Plan { detail: Detail { whole, ..Detail::default() }, ..Plan::default() }
+    }
+
     fn deployment(metadata: &Value, status: i32) -> Arc<FoundDeployment> {
         let object = json!({"metadata": metadata, "spec": {"selector": {}, "template": {}}, "status": {"readyReplicas": status}});
         Arc::new(serde_json::from_value(object).unwrap())
@@ -144,8 +149,7 @@ mod tests {
             "ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1"}]});
         let found = deployment(&metadata, 1);
         let mut kept = Kept::default();
-        let plan =
-            |is_whole| Plan { whole: Whole { deployment: is_whole, service: false }, ..Plan::default() };
+        let plan = |is_whole| plan_with(Whole { deployment: is_whole, service: false });
         let observed = Observed { deployment: Some(Arc::clone(&found)), ..Observed::default() };
         kept.found(&plan(true), &observed);
         let is_whole = |kept: &Kept, found: &Arc<FoundDeployment>| kept.whole(Some(found), None).deployment;
@@ -176,7 +180,7 @@ mod tests {
         let observed = Observed { deployment: Some(Arc::clone(&found)), ..Observed::default() };
         kept.spec(&tdset("7", 1, &json!({})), Vec::new);
         let whole = Whole { deployment: true, service: false };
-        kept.found(&Plan { whole, ..Plan::default() }, &observed);
+        kept.found(&plan_with(whole), &observed);
         kept.spec(&tdset("8", 1, &json!({})), Vec::new);
         assert!(kept.whole(Some(&found), None).deployment);
         kept.spec(&tdset("9", 2, &json!({})), Vec::new);

@@ -47,14 +47,14 @@ use crate::controllers::api_write::Note;
 use crate::controllers::cache::Cache;
 use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
-use crate::controllers::outcome::{Error, Outcome};
+use crate::controllers::outcome::Error;
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, ObjectChange, Pass, Progress, Read, Reconciler, State,
+    Context, Execution, Identity, ObjectChange, Pass, Read, Reconciler, State,
 };
 use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::Triggers;
 use crate::kinds::tdset::api::TDSetKind;
-use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
+use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet};
 use crate::runtime::call::watching;
 use crate::runtime::clock;
 use actions::Action;
@@ -65,7 +65,7 @@ use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observation::{Bounds, FoundDeployment, ObjectKey, Observed, autoscaler};
-use plan::Plan;
+use plan::{Detail, Plan};
 use spec::Spec;
 use state::Reverts;
 use target_ownership::TargetOwnership;
@@ -100,8 +100,8 @@ impl Reconciler for Operator {
     type Metrics = Metrics;
     type Spec = Arc<Spec>;
     type Observation = Observed;
-    type Plan = Plan;
     type Action = Action;
+    type Detail = Detail;
 
     const IDENTITY: Identity = Identity {
         kind: &TDSetKind,
@@ -206,30 +206,17 @@ impl Reconciler for Operator {
         observe::parts(pass, state).await
     }
 
-    fn with_refusal(observed: &Observed, refused: &RefusedWrite) -> Option<Observed> {
-        Some(Observed { refused: Some(refused.clone()), ..observed.clone() })
-    }
-
-    fn plan(spec: &Arc<Spec>, observed: &Observed) -> Plan {
-        plan::plan(spec, observed)
-    }
-
-    fn actions(plan: &Plan) -> &[Action] {
-        &plan.actions
-    }
-
-    fn status(
+    fn plan(
         _tdset: &TDSet,
-        _spec: &Arc<Spec>,
-        _observed: &Observed,
-        plan: &Plan,
+        spec: &Arc<Spec>,
+        observed: &Observed,
         _now: Timestamp,
-    ) -> TDSetStatus {
-        plan.status.clone()
-    }
-
-    fn events(execution: &Execution<'_, Self>, _state: &mut ObjectState) -> Vec<Note> {
-        execution.plan.events.clone()
+        refused: Option<&RefusedWrite>,
+    ) -> Plan {
+        match refused {
+            None => plan::plan(spec, observed),
+            refused => plan::plan(spec, &Observed { refused: refused.cloned(), ..observed.clone() }),
+        }
     }
 
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
@@ -251,7 +238,7 @@ impl Reconciler for Operator {
         if execution.spec.is_edited(&execution.seen.status) {
             state.recall.repairs = Reverts::default();
         }
-        execution.kind.due_queue.expect(execution.spec.uid(), execution.plan.due);
+        execution.kind.due_queue.expect(execution.spec.uid(), execution.plan.detail.due);
     }
 
     async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
@@ -294,51 +281,31 @@ impl Reconciler for Operator {
         if is_changed {
             return execution.spec.is_deleting() || state.recall.defers_report(execution.plan, now);
         }
-        state.recall.paces(&execution.seen.status, execution.status, now)
+        state.recall.paces(&execution.seen.status, &execution.plan.status, now)
     }
 
     fn reported(execution: &Execution<'_, Self>, state: &mut ObjectState, is_written: bool) {
         let (plan, metrics) = (execution.plan, &execution.context.metrics);
+        let detail = &plan.detail;
         execution.kind.due_queue.settled(execution.spec.uid());
         if let Some(Ok(scaled)) = &execution.seen.target {
             state.recall.workload.clone_from(&scaled.scale.metadata.uid);
         }
         let answer_lost = state.recall.carried.reported_by(&execution.seen.status);
-        if let Some(transition) = plan.transition.as_ref().or(answer_lost) {
+        if let Some(transition) = detail.transition.as_ref().or(answer_lost) {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
-            metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
+            metrics.transition(detail.is_timed.then_some(Duration::from_millis(lateness)));
         }
-        if plan.conflict {
+        if detail.conflict {
             metrics.conflict();
         }
         execution.context.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
         state.recall.told(is_written, clock::now());
     }
-
-    async fn finish(
-        execution: Execution<'_, Self>,
-        _state: &mut ObjectState,
-        _progress: &Progress,
-    ) -> Outcome {
-        let again = until(execution.plan.wake);
-        match execution.plan.wake {
-            None => Outcome::Invalid,
-            // What its deletion waits for is not watched.
-            Some(_) if execution.spec.is_deleting() => Outcome::Refused(again),
-            Some(_) => Outcome::Done(again),
-        }
-    }
 }
 
 fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
-}
-
-/// Time from now until `wake`. Computed at a reconciliation's end, so that the reconciliation does not delay the next
-/// one.
-fn until(wake: Option<Timestamp>) -> Duration {
-    let wake = wake.unwrap_or(Timestamp::MAX);
-    Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default()
 }
 
 /// The TDSets that the changed objects concern.

@@ -35,10 +35,11 @@ use super::observation::{
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
-use crate::controllers::api_write::{ApiWrite, Apply, Merge, Note};
+use crate::controllers::api_write::{ApiWrite, Apply, Merge};
 use crate::controllers::deviation::Deviation;
 use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::plan::{self, Rest};
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
@@ -50,16 +51,13 @@ use target::{Target, View};
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
 
 /// What to do.
+pub type Plan = plan::Plan<Action, TDSetStatus, Detail>;
+
+/// What is decided beside.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
-    /// To bring things about, in this order.
-    pub actions: Vec<Action>,
+pub struct Detail {
     /// The transition that this carries out, or that is still to be reported.
     pub transition: Option<PastTransition>,
-    /// What the status says.
-    pub status: TDSetStatus,
-    /// The events that go with it.
-    pub events: Vec<Note>,
     /// Whether that transition came by the clock, so that its lateness means something.
     pub is_timed: bool,
     /// The count of another client that this takes back.
@@ -68,8 +66,6 @@ pub struct Plan {
     pub conflict: bool,
     /// When the count is to be written next.
     pub due: Option<Timestamp>,
-    /// When to look again; never, where nothing can be done until a user changes the object.
-    pub wake: Option<Timestamp>,
     /// What of that was made was found to lack nothing.
     pub whole: Whole,
     /// What the timetable was found to ask for now, and next.
@@ -102,25 +98,24 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     plan.events.splice(0..0, events::of(view, transition.as_ref()));
     let boundary = moment.next().filter(|_| facts.writes_count()).map(|next| next.time);
     let (actions, whole) = work(view);
-    Plan {
-        actions,
+    let detail = Detail {
         whole,
         outlook: Some(Arc::clone(&moment.outlook)),
         is_timed: !facts.is_edited && facts.hold.is_none_or(|hold| hold == Hold::Refused),
         transition,
         reverted: target.reverted.clone().filter(|_| target.waits.is_none()),
         due: boundary.into_iter().chain(target.step).min(),
-        wake: Some(wake(view)),
         conflict: conflicts(&plan.status) && !conflicts(&observed.status),
-        ..plan
-    }
+    };
+    Plan { actions, wake: Rest::At(wake(view)).into(), detail, ..plan }
 }
 
 /// Records the count that the workload is to get back, before another count is written: a count that is nowhere else
 /// could not be restored after a crash.
 fn record(observed: &Observed, before: i32) -> Plan {
     let status = TDSetStatus { replicas_before: Some(before), ..observed.status.clone() };
-    Plan { status, due: Some(observed.now), wake: Some(observed.now), ..Plan::default() }
+    let detail = Detail { due: Some(observed.now), ..Detail::default() };
+    Plan { status, wake: Rest::At(observed.now).into(), detail, ..Plan::default() }
 }
 
 /// What a deletion waits for that has something to leave behind: what it is left with cannot be seen or written, and may
@@ -163,8 +158,9 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     };
     let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
     let step = write.or_else(|| waits.is_none().then(released));
-    let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
-    Plan { actions: step.into_iter().map(Action).collect(), wake, ..report(observed, status) }
+    // What the deletion waits for is not watched.
+    let rest = observed.now.checked_add(SignedDuration::from_secs(30)).map_or(Rest::Never, Rest::Retry);
+    Plan { actions: step.into_iter().map(Action).collect(), wake: rest.into(), ..report(observed, status) }
 }
 
 /// A plan of that status alone, with the events about what is new in it.

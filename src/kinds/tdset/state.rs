@@ -137,7 +137,7 @@ impl ReconcileState {
         self.carry(plan, now);
         // A client that has not seen our last write takes the same count back once more, which is nothing new.
         let is_stale = is_stale(&mut self.counted, versions);
-        if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
+        if let Some(reverted) = plan.detail.reverted.as_ref().filter(|_| !is_stale) {
             let Reverted { manager, .. } = reverted;
             self.reverts.add(manager.as_ref(), now);
             let is_named =
@@ -168,7 +168,7 @@ impl ReconcileState {
 
     /// What the plan carries out and is still to be reported.
     fn carry(&mut self, plan: &Plan, now: Timestamp) {
-        if let Some(transition) = &plan.transition
+        if let Some(transition) = &plan.detail.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
         {
             let lateness_ms = lateness(transition.time.0, now);
@@ -220,6 +220,11 @@ pub(super) fn words(status: &TDSetStatus) -> TDSetStatus {
 mod tests {
     use super::*;
     use crate::kinds::tdset::observation::CountField;
+    use crate::kinds::tdset::plan::Detail;
+
+    fn plan_with(reverted: Reverted) -> Plan {
+        Plan { detail: Detail { reverted: Some(reverted), ..Detail::default() }, ..Plan::default() }
+    }
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -310,7 +315,7 @@ mod tests {
     fn a_count_that_is_taken_back_before_a_transition_was_reported_is_reported_next() {
         let field = CountField::Replicas;
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, field };
-        let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
+        let taken_back = plan_with(reverted.clone());
         let mut state = ReconcileState::default();
         state.begin();
         assert!(state.defers_report(&Plan::default(), second(0)), "the next one reports the transition");
@@ -342,7 +347,7 @@ mod tests {
     fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_reported_once() {
         let field = CountField::Replicas;
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, field };
-        let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
+        let taken_back = plan_with(reverted);
         let mut state = ReconcileState::default();
         for (versions, count) in
             [(("7", "8"), 1), (("7", "8"), 1), (("8", "9"), 2), (("7", "9"), 2), (("10", "11"), 3)]

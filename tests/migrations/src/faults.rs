@@ -1,6 +1,7 @@
 //! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
 
 use gatehouse::api::condition::State;
+use gatehouse::controllers::plan::Rest;
 use gatehouse::kinds::databasemigration::actions::Action;
 use gatehouse::kinds::databasemigration::api::v1::{DeletionPolicy, FinishedRun, Outcome};
 use gatehouse::kinds::databasemigration::names::PURPOSE;
@@ -202,7 +203,7 @@ impl Hand {
             Fault::LetsGoAtOnce if seen.object.is_deleting => plan.actions = vec![Action::Release],
             Fault::LetsNothingGo => plan.actions.retain(|action| *action != Action::Release),
             Fault::SaysWhatItPlanned => says_ready(plan),
-            Fault::Oversleeps => plan.wake = None,
+            Fault::Oversleeps => plan.wake.rest = Rest::Never,
             Fault::WritesAlways => {
                 let before = &seen.object.status.status().server_version;
                 let other = if before.as_deref() == Some("a") { "b" } else { "a" };

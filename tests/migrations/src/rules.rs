@@ -148,7 +148,7 @@ impl World {
             self.breaks(Rule::AnswerWasted);
         }
         let latest = now() + SignedDuration::from_mins(10);
-        if planned.plan.wake.is_none_or(|wake| wake > latest) {
+        if planned.plan.wake.rest.time().is_none_or(|wake| wake > latest) {
             self.breaks(Rule::Oversleeps);
         }
     }

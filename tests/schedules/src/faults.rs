@@ -331,7 +331,7 @@ impl Fault {
         };
         plan.report.retain(|step| !matches!(step, ApiWrite::Event(note) if note.reason == left_out));
         if left_out == "ReplicasScheduled" {
-            plan.whole.transition = None;
+            plan.whole.detail.transition = None;
         }
     }
 }

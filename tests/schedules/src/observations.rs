@@ -111,7 +111,7 @@ impl Plan {
         Self {
             work: whole.actions.iter().map(|action| action.0.clone()).collect(),
             report: whole.events.iter().cloned().map(ApiWrite::Event).chain(write).collect(),
-            wake: whole.wake,
+            wake: whole.wake.rest.time(),
             whole,
         }
     }

@@ -167,7 +167,7 @@ impl Cluster {
     fn settle(&mut self) -> Plan {
         for _ in 0..10 {
             let plan = self.step(usize::MAX);
-            if plan.actions.is_empty() && plan.ended.is_none() {
+            if plan.actions.is_empty() && plan.detail.ended.is_none() {
                 return plan;
             }
         }

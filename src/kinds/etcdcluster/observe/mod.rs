@@ -46,6 +46,7 @@ use super::observation::{
 use super::resources::{record, services as wanted};
 use super::spec::Spec;
 use super::state::ReconcileState;
+use super::status::Reported;
 use super::{Operator, root_password};
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::finalizer;
@@ -73,6 +74,10 @@ pub struct Snapshot {
     pub hindrances: BTreeMap<Ordinal, String>,
     /// The members.
     pub reach: MemberClients,
+    /// What events have reported.
+    pub reported: Reported,
+    /// Reconciliations in a row that had nothing to do.
+    pub idle: u32,
 }
 
 /// Reads everything.
@@ -147,7 +152,16 @@ pub async fn look(pass: Pass<'_, Operator>, state: &mut State<Operator>) -> Snap
     recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
     observation.backup_schedule = backups.schedule(image, (cluster, spec), &observation, state);
     let hindrances = hindrances::look(&reader, &pods, state, &mut observation, clock::instant()).await;
-    Snapshot { desired, observation, certificates, backups: backups.told, hindrances, reach }
+    Snapshot {
+        desired,
+        observation,
+        certificates,
+        backups: backups.told,
+        hindrances,
+        reach,
+        reported: state.reported.clone(),
+        idle: state.idle,
+    }
 }
 
 /// Writes into what was read what only earlier reconciliations tell.

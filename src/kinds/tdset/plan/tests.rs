@@ -55,8 +55,8 @@ struct Seen {
 
 /// What is planned for an object with these faults.
 fn plan_with(tdset: &TDSet, faults: Vec<FieldError>, observed: &Observed) -> Planned {
-    let Plan { actions, transition, status, events, conflict, reverted, due, wake, .. } =
-        super::plan(&Spec::resolve(tdset, faults), observed);
+    let Plan { actions, status, events, wake, detail } = super::plan(&Spec::resolve(tdset, faults), observed);
+    let Detail { transition, conflict, reverted, due, .. } = detail;
     let write = write::<TDSet, _>(&tdset.metadata, (&observed.status, &status), StatusRole::Report, MANAGER);
     Planned {
         work: actions.into_iter().map(|action| action.0).collect(),
@@ -66,7 +66,7 @@ fn plan_with(tdset: &TDSet, faults: Vec<FieldError>, observed: &Observed) -> Pla
         conflict,
         reverted,
         due,
-        wake,
+        wake: wake.rest.time(),
         seen: Box::new(Seen { deployment: observed.deployment.clone(), target: observed.target.clone() }),
     }
 }

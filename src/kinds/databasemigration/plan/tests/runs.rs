@@ -100,11 +100,11 @@ fn only_what_may_pass_is_tried_again_and_not_for_ever() {
     cluster.settle();
     let plan = cluster.end_as(failure(Class::LockTimeout));
     is(&plan, Phase::Pending, "False", "BackingOff");
-    assert_eq!(plan.wake.unwrap(), cluster.observed.now + 30.seconds());
+    assert_eq!(plan.wake.rest.time().unwrap(), cluster.observed.now + 30.seconds());
     cluster.later(31.seconds());
     cluster.settle();
     let plan = cluster.end(Ending::Silent("its pod is gone".to_owned()));
-    assert_eq!(plan.wake.unwrap(), cluster.observed.now + 60.seconds());
+    assert_eq!(plan.wake.rest.time().unwrap(), cluster.observed.now + 60.seconds());
     cluster.later(61.seconds());
     cluster.settle();
     assert_eq!(cluster.created.len(), 3);
@@ -162,7 +162,7 @@ fn what_is_missing_or_pinned_otherwise_is_named_and_nothing_is_run() {
     let invalid = Spec::resolve(&cluster.object, faults);
     let plan = super::plan(&invalid, &cluster.observed);
     is(&plan, Phase::Pending, "False", "SpecInvalid");
-    assert_eq!((plan.wake, plan.actions), (None, vec![]));
+    assert_eq!((plan.wake.rest.time(), plan.actions), (None, vec![]));
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Walk {
         for action in plan.actions.iter().take(most) {
             self.cluster.carry_out(action);
         }
-        !plan.actions.is_empty() || plan.ended.is_some()
+        !plan.actions.is_empty() || plan.detail.ended.is_some()
     }
 
     /// The run that is under way ends.
