@@ -67,8 +67,8 @@ where
     }
 
     /// Waits until the cache has been filled. False when the process is going down.
-    pub async fn filled(&self) -> bool {
-        self.store.filled().await
+    pub fn filled(&self) -> impl Future<Output = bool> + Send + use<Child> {
+        self.store.filled()
     }
 
     /// Whether the watch goes on, so that changes are noticed.

@@ -143,8 +143,9 @@ where
     }
 
     /// Waits until it has been filled. False when the process is going down.
-    pub async fn filled(&self) -> bool {
-        self.filled.subscribe().wait_for(|filled| *filled).await.is_ok()
+    pub fn filled(&self) -> impl Future<Output = bool> + Send + use<Object> {
+        let mut filled = self.filled.subscribe();
+        async move { filled.wait_for(|filled| *filled).await.is_ok() }
     }
 
     /// The object, if it is there.

@@ -72,7 +72,7 @@ use api_write::ApiWriter;
 use failures::Failures;
 use metrics::{KindMetrics as _, Reconciliations};
 use outcome::{Error, Outcome};
-use reconciler::{Context, ObjectChange, Reconciler, State};
+use reconciler::{Context, ObjectChange, Reconciler, Started, State};
 use scope::{Scope, WatchScope};
 use state_store::StateStore;
 pub use watched::Watched;
@@ -290,7 +290,7 @@ async fn run_in<Kind: Reconciler>(
         scope: scope.clone(),
         reconciliations,
     };
-    let (kind, triggers) = Kind::start(&context);
+    let Started { kind, triggers, ready: started } = Kind::start(&context);
     let (store, writer) = reflector::store();
     let runner = Arc::new(Runner {
         kind,
@@ -336,7 +336,7 @@ async fn run_in<Kind: Reconciler>(
         )
         .for_each(|_| future::ready(()));
     let once_ready = async {
-        if store.wait_until_ready().await.is_ok() && runner.kind.ready().await {
+        if store.wait_until_ready().await.is_ok() && started.await {
             runner.ready.send_replace(true);
             ready();
         }

@@ -25,9 +25,9 @@ use super::action::{self, Action as _, Failure, RefusedWrite};
 use super::api_write::Note;
 use super::outcome::{Class, Error, Outcome};
 use super::plan::Progress;
-use super::reconciler::{Context, Execution, Identity, Pass, Read, Reconciler, State};
+use super::reconciler::{Context, Execution, Identity, Pass, Read, Reconciler, State, Step};
 use super::status::StatusRole;
-use super::unworked::{self, Why};
+use super::unworked::{self, Cause};
 use super::{Watched, finalizer, named};
 use crate::api::Version;
 use crate::api::field::FieldError;
@@ -66,7 +66,7 @@ pub async fn reconcile<Kind: Reconciler>(
     }
     if !is_deleting && !context.scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
         context.hide(kind, metadata);
-        return unworked::report(context, &object, Why::InOwnNamespace, state, now).await; // effect
+        return unworked::report(context, &object, Cause::InOwnNamespace, state, now).await; // effect
     }
     let Ok(mut object) = object.read() else {
         return leave_undecodable(kind, context, &object, state, now).await; // effect
@@ -80,7 +80,7 @@ pub async fn reconcile<Kind: Reconciler>(
     let seen = Box::pin(Kind::observe(pass, state)).await?; // effect
     let plan = Kind::plan(&object, &spec, &seen, now, None); // pure
     let execution = Execution { pass, seen: &seen, plan: &plan };
-    Kind::planned(&execution, &mut state.own); // effect
+    Kind::remember(&execution, &mut state.own, Step::Planned); // effect
     let is_record = Kind::IDENTITY.status == StatusRole::Record;
     if is_record {
         report(&execution, state).await?; // effect
@@ -187,7 +187,7 @@ async fn report<Kind: Reconciler>(
     if let Some(version) = written.as_deref().filter(|_| !is_record) {
         state.written.set(version, execution.plan.status.clone());
     }
-    Kind::reported(execution, &mut state.own, written.is_some());
+    Kind::remember(execution, &mut state.own, Step::Reported { is_written: written.is_some() });
     Ok(())
 }
 
@@ -246,7 +246,7 @@ async fn leave_undecodable<Kind: Reconciler>(
     context.hide(kind, object.meta());
     let Identity { finalizer, manager, keeps_undecodable, .. } = Kind::IDENTITY;
     if object.meta().deletion_timestamp.is_none() || keeps_undecodable {
-        return unworked::report(context, object, Why::Undecodable, state, now).await; // effect
+        return unworked::report(context, object, Cause::Undecodable, state, now).await; // effect
     }
     let released = finalizer::write::<Kind::Object>(object.meta(), finalizer, false, manager);
     context.writer.perform(&released, &object.object_ref(&())).await?; // effect

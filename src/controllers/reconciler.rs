@@ -8,9 +8,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::object::HasStatus;
 use kube::{Client, Resource};
 use serde::Serialize;
@@ -74,11 +75,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     const IDENTITY: Identity;
 
     /// What reconciliations need, and the objects whose parts have changed, from watches of those parts.
-    fn start(context: &Context<Self>) -> (Self, Triggers<Self::Object>);
-
-    /// Resolves when reconciliations can run; false when they never will. Called once: a store wakes only the last of
-    /// those who wait for it.
-    fn ready(&self) -> impl Future<Output = bool> + Send;
+    fn start(context: &Context<Self>) -> Started<Self>;
 
     /// An object came, changed or went, or nothing is done for it any more.
     fn notice(&self, _change: ObjectChange<'_, Self::Object>) {}
@@ -115,8 +112,8 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         refused: Option<&RefusedWrite>,
     ) -> PlanOf<Self>;
 
-    /// It is planned: nothing of it is done yet.
-    fn planned(_execution: &Execution<'_, Self>, _state: &mut Self::State) {}
+    /// A step is over. The state takes what later reconciliations need of it, and the metrics show the object.
+    fn remember(_execution: &Execution<'_, Self>, _state: &mut Self::State, _step: Step) {}
 
     /// Does one thing.
     fn execute(
@@ -140,9 +137,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         false
     }
 
-    /// The status is reported; `is_written`: it said something new.
-    fn reported(_execution: &Execution<'_, Self>, _state: &mut Self::State, _is_written: bool) {}
-
     /// What is left to do once all else is done, and when to look again.
     fn finish(
         execution: Execution<'_, Self>,
@@ -153,14 +147,8 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         future::ready(wake.outcome(actions.is_empty(), progress, clock::now()))
     }
 
-    /// The conditions of an object that cannot be decoded, for these faults.
-    fn undecodable(faults: &[FieldError]) -> Vec<Statement>;
-
-    /// The condition of an object in the namespace of gatehouse, with that message.
-    fn in_own_namespace(message: String) -> Statement;
-
-    /// What is new in the conditions `after` and worth an event, against those `before`.
-    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note>;
+    /// The conditions of an object that is not reconciled. The first one is the event, too.
+    fn unworked(why: Why<'_>) -> Vec<Statement>;
 }
 
 /// A kind's names, and what never changes of how it is reconciled.
@@ -182,6 +170,46 @@ pub struct Identity {
     pub status_points: FailPoints,
     /// The fail points around an event.
     pub event_points: FailPoints,
+}
+
+/// A kind that has been started in a realm.
+pub struct Started<Kind: Reconciler> {
+    /// The kind's own caches and clients.
+    pub kind: Kind,
+    /// The objects whose parts have changed.
+    pub triggers: Triggers<Kind::Object>,
+    /// Resolves when reconciliations can run; false when they never will. Awaited once: a store wakes only the last of
+    /// those who wait for it.
+    pub ready: BoxFuture<'static, bool>,
+}
+
+impl<Kind: Reconciler> Started<Kind> {
+    /// A kind that has no cache to fill.
+    #[must_use]
+    pub fn at_once(kind: Kind, triggers: Triggers<Kind::Object>) -> Self {
+        Self { kind, triggers, ready: Box::pin(future::ready(true)) }
+    }
+}
+
+/// A step of a reconciliation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is planned: nothing of it is done yet.
+    Planned,
+    /// The status is reported.
+    Reported {
+        /// Whether the status said something new.
+        is_written: bool,
+    },
+}
+
+/// Why an object is not reconciled.
+#[derive(Clone, Debug)]
+pub enum Why<'a> {
+    /// This release cannot decode it: the faults.
+    Undecodable(&'a [FieldError]),
+    /// It is in the namespace of gatehouse: a message.
+    InOwnNamespace(String),
 }
 
 /// The object that a reconciliation begins with.

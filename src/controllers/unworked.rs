@@ -19,7 +19,7 @@ use super::Watched;
 use super::api_write::{ApiWrite, Note};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
-use super::reconciler::{Context, Reconciler, State};
+use super::reconciler::{Context, Reconciler, State, Why};
 use crate::api::Version;
 use crate::api::condition::{self, Statement};
 use crate::api::field::{FieldError, Path, Reason};
@@ -28,23 +28,23 @@ use crate::runtime::call::call;
 
 /// Why an object is not reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum Cause {
     /// This release cannot decode it.
     Undecodable,
     /// It is in the namespace of gatehouse.
     InOwnNamespace,
 }
 
-impl Why {
+impl Cause {
     fn statements<Kind: Reconciler>(self, stored: &Value, namespace: &str) -> Vec<Statement> {
         match self {
-            Self::Undecodable => Kind::undecodable(&faults::<Kind>(stored)),
+            Self::Undecodable => Kind::unworked(Why::Undecodable(&faults::<Kind>(stored))),
             Self::InOwnNamespace => {
                 let message = format!(
                     "namespace {namespace:?} is gatehouse's own: nothing is made in it, since its pods may use the \
                      ServiceAccount of gatehouse; delete the object, and create it in another namespace"
                 );
-                vec![Kind::in_own_namespace(message)]
+                Kind::unworked(Why::InOwnNamespace(message))
             }
         }
     }
@@ -57,7 +57,7 @@ impl Why {
 pub async fn report<Kind: Reconciler>(
     context: &Context<Kind>,
     object: &Watched<Kind::Object>,
-    why: Why,
+    cause: Cause,
     state: &mut State<Kind>,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
@@ -73,12 +73,13 @@ pub async fn report<Kind: Reconciler>(
     let stored = serde_json::to_value(found).unwrap_or_default();
     let before = conditions(&stored);
     let mut after = before.clone();
-    let statements = why.statements::<Kind>(&stored, &place.namespace);
-    state.unworked = statements.first().map(|statement| statement.reason);
+    let statements = cause.statements::<Kind>(&stored, &place.namespace);
+    let first = statements.first().map(|statement| (statement.about, statement.reason));
+    state.unworked = first.map(|(_, reason)| reason);
     let changes = statements.into_iter();
     let changes = changes.map(|statement| condition::set(&mut after, statement, generation, now));
     if changes.fold(false, |changed, one| changed | one) {
-        let mut events = Kind::news(&before, &after);
+        let mut events: Vec<_> = first.and_then(|first| news(&before, &after, first)).into_iter().collect();
         let status = json!({"observedGeneration": generation, "conditions": after});
         let object_with_status = json!({"metadata": metadata, "status": status});
         let manifest = Manifest { place, object: object_with_status };
@@ -104,6 +105,14 @@ pub async fn report<Kind: Reconciler>(
     Ok(Outcome::Invalid)
 }
 
+/// The event of the condition of that type and reason, where its reason or its message is new.
+fn news(before: &[Condition], after: &[Condition], (about, reason): (&str, &'static str)) -> Option<Note> {
+    let said = condition::find(after, about)?;
+    let is_new = condition::find(before, about)
+        .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
+    is_new.then(|| Note { warning: true, reason, action: "Reconcile", text: said.message.clone() })
+}
+
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
 fn faults<Kind: Reconciler>(stored: &Value) -> Vec<FieldError> {
     let faults =
@@ -122,6 +131,22 @@ fn conditions(stored: &Value) -> Vec<Condition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_is_an_event_where_its_reason_or_its_message_is_new() {
+        let conditions = |reason: &'static str, message: &str| {
+            let mut conditions = Vec::new();
+            let message = message.to_owned();
+            let statement = Statement { about: "Ready", state: condition::State::False, reason, message };
+            condition::set(&mut conditions, statement, Some(1), Timestamp::UNIX_EPOCH);
+            conditions
+        };
+        let after = conditions("SpecInvalid", "spec.a: no");
+        let is_event = |before: &[Condition]| news(before, &after, ("Ready", "SpecInvalid")).is_some();
+        assert!(is_event(&[]) && is_event(&conditions("Valid", "spec.a: no")));
+        assert!(is_event(&conditions("SpecInvalid", "spec.b: no")));
+        assert!(!is_event(&after));
+    }
 
     #[test]
     fn conditions_are_read_one_by_one_so_that_an_odd_one_loses_no_other() {

@@ -30,6 +30,9 @@ use sources::{Source, below, root};
 /// files that grow without one.
 const LONGEST_FILE: usize = 800;
 
+/// Items of the trait that a kind implements to be reconciled, at most.
+const MOST_ITEMS: usize = 20;
+
 /// Where files are counted.
 const COUNTED: &[&str] = &["benches", "src", "tests"];
 
@@ -203,6 +206,17 @@ fn missing(folder: &str, kinds: &[String], grid: &[&str]) -> Vec<String> {
 fn pure_code_names_no_effect_and_only_the_runtime_starts_tasks_and_asks_the_time() {
     let broken = crossed(&below(&["src"]), EXCEPTIONS);
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn a_kind_has_few_items_to_implement() {
+    let text = std::fs::read_to_string(root().join("src/controllers/reconciler.rs")).unwrap();
+    let (_, rest) = text.split_once("pub trait Reconciler").unwrap();
+    let (body, _) = rest.split_once("\n}\n").unwrap();
+    let is_item =
+        |line: &&str| ["    type ", "    const ", "    fn "].iter().any(|item| line.starts_with(item));
+    let items = body.lines().filter(is_item).count();
+    assert!((1..=MOST_ITEMS).contains(&items), "{items}");
 }
 
 #[test]

@@ -31,16 +31,17 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Client, Resource, ResourceExt as _};
 
 use crate::api::condition::Statement;
 use crate::api::field::FieldError;
 use crate::controllers::action::{Executed, Failure, RefusedWrite};
-use crate::controllers::api_write::{ApiWrite, Note};
+use crate::controllers::api_write::ApiWrite;
 use crate::controllers::manifest::{APPLIED_HASH, Manifest};
 use crate::controllers::outcome::Error;
-use crate::controllers::reconciler::{Context, Execution, Identity, ObjectChange, Pass, Reconciler, State};
+use crate::controllers::reconciler::{
+    Context, Execution, Identity, ObjectChange, Pass, Reconciler, Started, State, Step, Why,
+};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::StatusRole;
 use crate::controllers::triggers::{self, Triggers};
@@ -87,7 +88,7 @@ impl Reconciler for Operator {
         event_points: actions::EVENT_POINTS,
     };
 
-    fn start(context: &Context<Self>) -> (Self, Triggers<DatabaseMigration>) {
+    fn start(context: &Context<Self>) -> Started<Self> {
         let Context { client, realm, .. } = context;
         let (told, of_requirements) = mpsc::unbounded();
         let subjects = Arc::new(Subjects::new(told));
@@ -97,12 +98,7 @@ impl Reconciler for Operator {
             sources(client, realm, Arc::clone(&subjects)),
             of_requirements.boxed(),
         ];
-        (Self { subjects }, stream::select_all(triggers).boxed())
-    }
-
-    /// There is no cache to fill.
-    async fn ready(&self) -> bool {
-        true
+        Started::at_once(Self { subjects }, stream::select_all(triggers).boxed())
     }
 
     fn notice(&self, change: ObjectChange<'_, DatabaseMigration>) {
@@ -135,16 +131,11 @@ impl Reconciler for Operator {
         plan::plan(spec, observed)
     }
 
-    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
-        plan::warnings(before, after).collect()
-    }
-
-    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
-        plan::invalid_statements(faults).into()
-    }
-
-    fn in_own_namespace(message: String) -> Statement {
-        plan::in_own_namespace(message)
+    fn unworked(why: Why<'_>) -> Vec<Statement> {
+        match why {
+            Why::Undecodable(faults) => plan::invalid_statements(faults).into(),
+            Why::InOwnNamespace(message) => vec![plan::in_own_namespace(message)],
+        }
     }
 
     async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
@@ -164,7 +155,10 @@ impl Reconciler for Operator {
         Ok(Executed { changed: true, resource_version: None })
     }
 
-    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _is_written: bool) {
+    fn remember(execution: &Execution<'_, Self>, state: &mut ReconcileState, step: Step) {
+        if step == Step::Planned {
+            return;
+        }
         let plan = execution.plan;
         if let Some(ended) = &plan.detail.ended
             && state.counted.as_ref() != Some(&ended.job)

@@ -43,7 +43,6 @@ use crate::kinds::databasemigration::api::v1::{
 };
 
 pub use conditions::{in_own_namespace, invalid_statements, problems};
-pub use events::warnings;
 
 /// Longest time between two looks.
 const LATER: Duration = Duration::from_mins(10);

@@ -48,7 +48,6 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use tokio::sync::Mutex;
 use tracing::debug;
@@ -60,9 +59,11 @@ use crate::controllers::api_write::Note;
 use crate::controllers::fail_points::fail_points;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::plan::{Progress, Rest, Wake};
-use crate::controllers::reconciler::{Context, Execution, Identity, Pass, Reconciler, State};
+use crate::controllers::reconciler::{
+    Context, Execution, Identity, Pass, Reconciler, Started, State, Step, Why,
+};
 use crate::controllers::status::StatusRole;
-use crate::controllers::triggers::{self, Triggers};
+use crate::controllers::triggers;
 use crate::controllers::{self, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
@@ -137,19 +138,14 @@ impl Reconciler for Operator {
         event_points: fail_points!("publish-event"),
     };
 
-    fn start(context: &Context<Self>) -> (Self, Triggers<EtcdCluster>) {
+    fn start(context: &Context<Self>) -> Started<Self> {
         let Context { client, realm, .. } = context;
         let triggers = [
             triggers::by_label::<StatefulSet, _>(client, realm, names::APPLICATION),
             triggers::by_label::<Pod, _>(client, realm, names::APPLICATION),
         ];
         let operator = Self { comparing: Mutex::new(()), trace: Trace::default() };
-        (operator, stream::select_all(triggers).boxed())
-    }
-
-    /// There is no cache to fill.
-    async fn ready(&self) -> bool {
-        true
+        Started::at_once(operator, stream::select_all(triggers).boxed())
     }
 
     fn resolve(
@@ -196,25 +192,21 @@ impl Reconciler for Operator {
         Plan { actions: detail.decided.actions.clone(), status, events, wake, detail }
     }
 
-    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
-        let status = |conditions: &[Condition]| EtcdClusterStatus {
-            conditions: Some(conditions.to_vec()),
-            ..EtcdClusterStatus::default()
-        };
-        status::news(&status(before), &status(after), None).0
+    fn unworked(why: Why<'_>) -> Vec<Statement> {
+        match why {
+            Why::Undecodable(faults) => status::undecodable(faults),
+            Why::InOwnNamespace(message) => vec![status::in_own_namespace(message)],
+        }
     }
 
-    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
-        status::undecodable(faults)
-    }
-
-    fn in_own_namespace(message: String) -> Statement {
-        status::in_own_namespace(message)
-    }
-
-    fn planned(execution: &Execution<'_, Self>, state: &mut ReconcileState) {
-        state.line = report::trace(&execution.kind.trace, execution, state);
-        execution.context.show(&execution.object.metadata, report::metrics(execution, state));
+    fn remember(execution: &Execution<'_, Self>, state: &mut ReconcileState, step: Step) {
+        match step {
+            Step::Planned => {
+                state.line = report::trace(&execution.kind.trace, execution, state);
+                execution.context.show(&execution.object.metadata, report::metrics(execution, state));
+            }
+            Step::Reported { .. } => state.reported = execution.plan.detail.reported.clone(),
+        }
     }
 
     async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
@@ -240,10 +232,6 @@ impl Reconciler for Operator {
             return execute::note_of_failure(action, &execution.name(), &failure.to_string());
         }
         execute::note_of_contest(&left).or_else(|| execute::note(action, execution))
-    }
-
-    fn reported(execution: &Execution<'_, Self>, state: &mut ReconcileState, _is_written: bool) {
-        state.reported = execution.plan.detail.reported.clone();
     }
 
     async fn finish(

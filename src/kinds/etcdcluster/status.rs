@@ -10,7 +10,7 @@ mod events;
 mod messages;
 
 pub use conditions::{in_own_namespace, undecodable};
-pub use events::{Reported, news, of as events};
+pub use events::{Reported, of as events};
 
 use std::collections::BTreeMap;
 

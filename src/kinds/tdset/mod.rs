@@ -28,13 +28,13 @@ mod targets;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
+use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource as _, ResourceExt as _};
 use tokio::sync::OnceCell;
@@ -49,10 +49,9 @@ use crate::controllers::difference::Difference;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::outcome::Error;
 use crate::controllers::reconciler::{
-    Context, Execution, Identity, ObjectChange, Pass, Read, Reconciler, State,
+    Context, Execution, Identity, ObjectChange, Pass, Read, Reconciler, Started, State, Step, Why,
 };
 use crate::controllers::status::StatusRole;
-use crate::controllers::triggers::Triggers;
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet};
 use crate::runtime::call::watching;
@@ -114,7 +113,7 @@ impl Reconciler for Operator {
         event_points: actions::EVENT_POINTS,
     };
 
-    fn start(context: &Context<Self>) -> (Self, Triggers<TDSet>) {
+    fn start(context: &Context<Self>) -> Started<Self> {
         let Context { client, realm, .. } = context;
         let (deployments, of_deployments) =
             Cache::watch(client, realm, FoundDeployment::trim, FoundDeployment::difference);
@@ -138,7 +137,12 @@ impl Reconciler for Operator {
         let subjects =
             stream::select(of_targets, of_autoscalers.flat_map(|(one, _)| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
-        let operator = Self {
+        let filled = (deployments.filled(), services.filled(), autoscalers.filled());
+        let ready = async move {
+            let all = async { filled.0.await && filled.1.await && filled.2.await };
+            tokio::time::timeout(UNTIL_FILLED, all).await.unwrap_or(true)
+        };
+        let kind = Self {
             calendars: Calendars::new(client.clone()),
             deployments,
             services,
@@ -149,14 +153,7 @@ impl Reconciler for Operator {
             due_queue: DueQueue::new(called),
         };
         let triggers = [of_deployments, of_services, concerned, of_claims.boxed(), of_due_queue.boxed()];
-        (operator, stream::select_all(triggers).boxed())
-    }
-
-    async fn ready(&self) -> bool {
-        let filled = async {
-            self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
-        };
-        tokio::time::timeout(UNTIL_FILLED, filled).await.unwrap_or(true)
+        Started { kind, triggers: stream::select_all(triggers).boxed(), ready: ready.boxed() }
     }
 
     fn notice(&self, change: ObjectChange<'_, TDSet>) {
@@ -219,26 +216,18 @@ impl Reconciler for Operator {
         }
     }
 
-    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
-        plan::warnings(before, after).collect()
-    }
-
-    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
-        plan::invalid_statements(faults).into()
-    }
-
-    fn in_own_namespace(message: String) -> Statement {
-        plan::in_own_namespace(message)
-    }
-
-    fn planned(execution: &Execution<'_, Self>, state: &mut ObjectState) {
-        state.recall.begin();
-        state.kept.found(execution.plan, execution.seen);
-        // What is written after an edit does not wait for a contest about what was asked for before.
-        if execution.spec.is_edited(&execution.seen.status) {
-            state.recall.repairs = Reverts::default();
+    fn unworked(why: Why<'_>) -> Vec<Statement> {
+        match why {
+            Why::Undecodable(faults) => plan::invalid_statements(faults).into(),
+            Why::InOwnNamespace(message) => vec![plan::in_own_namespace(message)],
         }
-        execution.kind.due_queue.expect(execution.spec.uid(), execution.plan.detail.due);
+    }
+
+    fn remember(execution: &Execution<'_, Self>, state: &mut ObjectState, step: Step) {
+        match step {
+            Step::Planned => planned(execution, state),
+            Step::Reported { is_written } => reported(execution, state, is_written),
+        }
     }
 
     async fn execute(execution: Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
@@ -283,25 +272,38 @@ impl Reconciler for Operator {
         }
         state.recall.paces(&execution.seen.status, &execution.plan.status, now)
     }
+}
 
-    fn reported(execution: &Execution<'_, Self>, state: &mut ObjectState, is_written: bool) {
-        let (plan, metrics) = (execution.plan, &execution.context.metrics);
-        let detail = &plan.detail;
-        execution.kind.due_queue.settled(execution.spec.uid());
-        if let Some(Ok(scaled)) = &execution.seen.target {
-            state.recall.workload.clone_from(&scaled.scale.metadata.uid);
-        }
-        let answer_lost = state.recall.carried.reported_by(&execution.seen.status);
-        if let Some(transition) = detail.transition.as_ref().or(answer_lost) {
-            let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
-            metrics.transition(detail.is_timed.then_some(Duration::from_millis(lateness)));
-        }
-        if detail.conflict {
-            metrics.conflict();
-        }
-        execution.context.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
-        state.recall.told(is_written, clock::now());
+/// Nothing of the plan is done yet.
+fn planned(execution: &Execution<'_, Operator>, state: &mut ObjectState) {
+    let detail = &execution.plan.detail;
+    state.recall.begin();
+    state.kept.found(execution.plan, execution.seen);
+    // What is written after an edit does not wait for a contest about what was asked for before.
+    if execution.spec.is_edited(&execution.seen.status) {
+        state.recall.repairs = Reverts::default();
     }
+    execution.kind.due_queue.expect(execution.spec.uid(), detail.due);
+}
+
+/// The status is reported.
+fn reported(execution: &Execution<'_, Operator>, state: &mut ObjectState, is_written: bool) {
+    let (plan, metrics) = (execution.plan, &execution.context.metrics);
+    let detail = &plan.detail;
+    execution.kind.due_queue.settled(execution.spec.uid());
+    if let Some(Ok(scaled)) = &execution.seen.target {
+        state.recall.workload.clone_from(&scaled.scale.metadata.uid);
+    }
+    let answer_lost = state.recall.carried.reported_by(&execution.seen.status);
+    if let Some(transition) = detail.transition.as_ref().or(answer_lost) {
+        let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
+        metrics.transition(detail.is_timed.then_some(Duration::from_millis(lateness)));
+    }
+    if detail.conflict {
+        metrics.conflict();
+    }
+    execution.context.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
+    state.recall.told(is_written, clock::now());
 }
 
 fn uid(metadata: &ObjectMeta) -> &str {

@@ -15,7 +15,7 @@ mod status;
 mod target;
 mod transitions;
 
-pub use events::{problems, warnings};
+pub use events::problems;
 pub use status::{in_own_namespace, invalid_statements};
 pub use transitions::lateness;
 
@@ -43,6 +43,7 @@ use crate::controllers::plan::{self, Rest};
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use events::warnings;
 use facts::{Counter, Facts, controlled};
 use hold::Hold;
 use target::{Target, View};

@@ -53,7 +53,7 @@ fn of_end(run: &FinishedRun, status: &DatabaseMigrationStatus) -> Note {
 }
 
 /// Events for conditions that need a person's attention, where they are new.
-pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
+fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
     problems(after).filter_map(|(said, reason)| {
         let news = condition::find(before, &said.type_)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));

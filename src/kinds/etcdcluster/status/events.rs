@@ -88,7 +88,7 @@ pub fn of(
 
 /// What conditions of `status` say that those of `previous` did not, and the reported reason of `Degraded` from now on.
 /// `degraded`: the one before.
-pub fn news(
+fn news(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,
     degraded: Option<&'static str>,
