@@ -6,20 +6,14 @@ use serde_json::json;
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[
-    ("five_faults_are_reported_in_one_answer", five_faults_are_reported_in_one_answer),
-    (
-        "the_same_faults_are_reported_in_the_old_versions_paths",
-        the_same_faults_are_reported_in_the_old_versions_paths,
-    ),
-    (
-        "a_converted_request_is_answered_in_its_authors_paths",
-        a_converted_request_is_answered_in_its_authors_paths,
-    ),
-    ("a_protected_object_is_not_deleted", a_protected_object_is_not_deleted),
-    ("immutable_fields_stay", immutable_fields_stay),
-    ("a_timetable_is_warned_of_once", a_timetable_is_warned_of_once),
-    ("what_absent_fields_mean_is_written_at_creation", what_absent_fields_mean_is_written_at_creation),
+pub const TESTS: &[Test] = &kit::tests![
+    five_faults_are_reported_in_one_answer,
+    the_same_faults_are_reported_in_the_old_versions_paths,
+    a_converted_request_is_answered_in_its_authors_paths,
+    a_protected_object_is_not_deleted,
+    immutable_fields_stay,
+    a_timetable_is_warned_of_once,
+    what_absent_fields_mean_is_written_at_creation,
 ];
 
 const NEW: &str = "etcdclusters.v1.gatehouse.dev";

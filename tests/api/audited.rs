@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::policies::{account_of, author, grant};
 
-pub const TESTS: &[Test] =
-    &[("the_audit_log_has_the_annotations_of_the_gate", the_audit_log_has_the_annotations_of_the_gate)];
+pub const TESTS: &[Test] = &kit::tests![the_audit_log_has_the_annotations_of_the_gate];
 
 /// The gate's annotations of the request that this field manager made, by the webhook and their own name, once the
 /// request is in the log.

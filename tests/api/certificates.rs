@@ -20,18 +20,15 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::site::Site;
 
-pub const TESTS: &[Test] = &[
-    ("what_is_missing_is_made_and_then_left_alone", what_is_missing_is_made_and_then_left_alone),
-    ("clients_come_by_a_load_balancer_too", clients_come_by_a_load_balancer_too),
-    ("leaves_are_renewed_and_their_authority_is_not", leaves_are_renewed_and_their_authority_is_not),
-    (
-        "an_authority_that_is_taken_away_is_followed_by_another",
-        an_authority_that_is_taken_away_is_followed_by_another,
-    ),
-    ("two_operators_end_up_with_one_authority", two_operators_end_up_with_one_authority),
-    ("secrets_of_others_are_never_touched", secrets_of_others_are_never_touched),
-    ("where_work_rests_nothing_is_made", where_work_rests_nothing_is_made),
-    ("secrets_that_the_spec_names_are_looked_at", secrets_that_the_spec_names_are_looked_at),
+pub const TESTS: &[Test] = &kit::tests![
+    what_is_missing_is_made_and_then_left_alone,
+    clients_come_by_a_load_balancer_too,
+    leaves_are_renewed_and_their_authority_is_not,
+    an_authority_that_is_taken_away_is_followed_by_another,
+    two_operators_end_up_with_one_authority,
+    secrets_of_others_are_never_touched,
+    where_work_rests_nothing_is_made,
+    secrets_that_the_spec_names_are_looked_at,
 ];
 
 const PARTS: [&str; 4] = ["ca", "server-tls", "peer-tls", "client-tls"];

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[("columns_show_what_the_status_says", columns_show_what_the_status_says)];
+pub const TESTS: &[Test] = &kit::tests![columns_show_what_the_status_says];
 
 fn columns_show_what_the_status_says(bed: &Bed) {
     let namespace = bed.namespace();

@@ -15,35 +15,18 @@ mod cost;
 mod remembered;
 
 /// With no operator that reconciles so many objects.
-pub const ON_BARE: &[Test] = &[
-    ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
-    ("what_conversion_costs_is_counted", cost::what_conversion_costs_is_counted),
-];
-pub const TESTS: &[Test] = &[
-    (
-        "a_watch_of_the_old_version_sees_an_edit_of_the_new_one",
-        a_watch_of_the_old_version_sees_an_edit_of_the_new_one,
-    ),
-    ("managed_fields_read_the_same_in_both_versions", managed_fields_read_the_same_in_both_versions),
-    ("sixty_windows_go_through_the_old_version", sixty_windows_go_through_the_old_version),
-    (
-        "a_window_edited_beside_others_keeps_what_the_old_version_cannot_say",
-        a_window_edited_beside_others_keeps_what_the_old_version_cannot_say,
-    ),
-    (
-        "an_object_is_accepted_as_long_as_the_old_version_can_carry_it",
-        remembered::an_object_is_accepted_as_long_as_the_old_version_can_carry_it,
-    ),
-    (
-        "an_object_that_the_old_version_can_no_longer_carry_is_written_as_v1_only",
-        remembered::an_object_that_the_old_version_can_no_longer_carry_is_written_as_v1_only,
-    ),
-    (
-        "a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show",
-        remembered::a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show,
-    ),
-    ("a_write_of_what_was_read_writes_nothing", a_write_of_what_was_read_writes_nothing),
-    ("a_namespace_is_written_down_as_manifests", a_namespace_is_written_down_as_manifests),
+pub const ON_BARE: &[Test] =
+    &kit::tests![lists_hold_every_object_in_both_versions, cost::what_conversion_costs_is_counted];
+pub const TESTS: &[Test] = &kit::tests![
+    a_watch_of_the_old_version_sees_an_edit_of_the_new_one,
+    managed_fields_read_the_same_in_both_versions,
+    sixty_windows_go_through_the_old_version,
+    a_window_edited_beside_others_keeps_what_the_old_version_cannot_say,
+    remembered::an_object_is_accepted_as_long_as_the_old_version_can_carry_it,
+    remembered::an_object_that_the_old_version_can_no_longer_carry_is_written_as_v1_only,
+    remembered::a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show,
+    a_write_of_what_was_read_writes_nothing,
+    a_namespace_is_written_down_as_manifests,
 ];
 
 /// How many objects make a long list.

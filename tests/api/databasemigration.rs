@@ -20,39 +20,24 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::policies::{author, grant};
 
-pub const TESTS: &[Test] = &[
-    ("scripts_are_applied_once_by_jobs", scripts_are_applied_once_by_jobs),
-    (
-        "a_script_that_was_edited_after_it_was_applied_is_named",
-        a_script_that_was_edited_after_it_was_applied_is_named,
-    ),
-    (
-        "a_script_that_fails_leaves_nothing_and_may_be_corrected",
-        a_script_that_fails_leaves_nothing_and_may_be_corrected,
-    ),
-    ("nothing_is_run_without_approval", nothing_is_run_without_approval),
-    (
-        "what_was_approved_is_run_whatever_becomes_of_its_source",
-        approval::what_was_approved_is_run_whatever_becomes_of_its_source,
-    ),
-    ("a_deletion_takes_back_what_it_is_asked_to", a_deletion_takes_back_what_it_is_asked_to),
-    ("who_may_not_read_a_secret_may_not_have_it_used", who_may_not_read_a_secret_may_not_have_it_used),
-    ("the_old_version_is_carried_out_as_well", the_old_version_is_carried_out_as_well),
-    (
-        "what_has_the_name_of_a_run_is_named_and_left_alone",
-        what_has_the_name_of_a_run_is_named_and_left_alone,
-    ),
-    (
-        "what_is_required_up_to_a_script_is_awaited_up_to_it",
-        requirement::what_is_required_up_to_a_script_is_awaited_up_to_it,
-    ),
-    ("a_ring_of_requirements_is_said", requirement::a_ring_of_requirements_is_said),
-    ("a_report_counts_while_a_sidecar_is_at_work", lost::a_report_counts_while_a_sidecar_is_at_work),
-    ("a_late_run_is_what_the_history_says_it_is", lost::a_late_run_is_what_the_history_says_it_is),
-    ("a_run_without_labels_is_still_the_run", lost::a_run_without_labels_is_still_the_run),
-    ("a_run_whose_job_is_suspended_says_so", lost::a_run_whose_job_is_suspended_says_so),
-    ("of_two_with_one_series_the_older_goes_on", series::of_two_with_one_series_the_older_goes_on),
-    ("a_pod_waits_for_the_script_that_it_names", waiting::a_pod_waits_for_the_script_that_it_names),
+pub const TESTS: &[Test] = &kit::tests![
+    scripts_are_applied_once_by_jobs,
+    a_script_that_was_edited_after_it_was_applied_is_named,
+    a_script_that_fails_leaves_nothing_and_may_be_corrected,
+    nothing_is_run_without_approval,
+    approval::what_was_approved_is_run_whatever_becomes_of_its_source,
+    a_deletion_takes_back_what_it_is_asked_to,
+    who_may_not_read_a_secret_may_not_have_it_used,
+    the_old_version_is_carried_out_as_well,
+    what_has_the_name_of_a_run_is_named_and_left_alone,
+    requirement::what_is_required_up_to_a_script_is_awaited_up_to_it,
+    requirement::a_ring_of_requirements_is_said,
+    lost::a_report_counts_while_a_sidecar_is_at_work,
+    lost::a_late_run_is_what_the_history_says_it_is,
+    lost::a_run_without_labels_is_still_the_run,
+    lost::a_run_whose_job_is_suspended_says_so,
+    series::of_two_with_one_series_the_older_goes_on,
+    waiting::a_pod_waits_for_the_script_that_it_names,
 ];
 
 const KIND: &str = "databasemigrations.v1.gatehouse.dev";

@@ -11,11 +11,8 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::corpus::bare;
 
-pub const EVERYWHERE: &[Test] = &[("everything_is_taken", everything_is_taken)];
-pub const ONCE: &[Test] = &[(
-    "the_chart_refuses_what_would_break_another_installation",
-    the_chart_refuses_what_would_break_another_installation,
-)];
+pub const EVERYWHERE: &[Test] = &kit::tests![everything_is_taken];
+pub const ONCE: &[Test] = &kit::tests![the_chart_refuses_what_would_break_another_installation];
 
 /// Kinds of others, which no control plane of ours serves.
 const OF_OTHERS: [&str; 4] = ["Certificate", "Issuer", "ServiceMonitor", "PrometheusRule"];

@@ -14,31 +14,16 @@ use crate::Test;
 use crate::site::{self, Site};
 use crate::storage::moving::StopsAtTheEnd;
 
-pub const TESTS: &[Test] = &[
-    ("a_cluster_that_is_gone_has_no_series", a_cluster_that_is_gone_has_no_series),
-    (
-        "a_write_that_is_refused_is_said_until_it_is_allowed",
-        a_write_that_is_refused_is_said_until_it_is_allowed,
-    ),
-    (
-        "why_no_pod_runs_is_said_in_the_words_of_kubernetes",
-        why_no_pod_runs_is_said_in_the_words_of_kubernetes,
-    ),
-    (
-        "a_claim_that_a_quota_keeps_small_grows_once_it_may",
-        a_claim_that_a_quota_keeps_small_grows_once_it_may,
-    ),
-    (
-        "an_object_that_others_write_all_the_time_is_worked",
-        an_object_that_others_write_all_the_time_is_worked,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    a_cluster_that_is_gone_has_no_series,
+    a_write_that_is_refused_is_said_until_it_is_allowed,
+    why_no_pod_runs_is_said_in_the_words_of_kubernetes,
+    a_claim_that_a_quota_keeps_small_grows_once_it_may,
+    an_object_that_others_write_all_the_time_is_worked,
 ];
 
 /// With an operator of their own, whose rights are a test's.
-pub const ON_CLOCKS: &[Test] = &[(
-    "a_right_to_read_that_is_missing_is_reported_until_it_is_given",
-    a_right_to_read_that_is_missing_is_reported_until_it_is_given,
-)];
+pub const ON_CLOCKS: &[Test] = &kit::tests![a_right_to_read_that_is_missing_is_reported_until_it_is_given];
 
 /// Between two writes of each of those that write an object all the time: some fifty a second together.
 const BETWEEN: Duration = Duration::from_millis(40);

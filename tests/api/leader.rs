@@ -31,26 +31,14 @@ mod rights;
 
 pub use removal::TESTS as REMOVALS;
 
-pub const TESTS: &[Test] = &[
-    ("one_replica_works_and_all_serve", one_replica_works_and_all_serve),
-    (
-        "when_the_leader_is_killed_another_goes_on_and_does_nothing_twice",
-        when_the_leader_is_killed_another_goes_on_and_does_nothing_twice,
-    ),
-    (
-        "a_panic_in_a_controller_is_not_felt_at_the_gate",
-        parts::a_panic_in_a_controller_is_not_felt_at_the_gate,
-    ),
-    ("each_part_runs_alone_with_its_own_rights", parts::each_part_runs_alone_with_its_own_rights),
-    ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
-    (
-        "a_leader_that_cannot_install_works_by_what_its_release_has_installed",
-        rights::a_leader_that_cannot_install_works_by_what_its_release_has_installed,
-    ),
-    (
-        "without_an_api_server_no_replica_leads_and_then_one_does",
-        without_an_api_server_no_replica_leads_and_then_one_does,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    one_replica_works_and_all_serve,
+    when_the_leader_is_killed_another_goes_on_and_does_nothing_twice,
+    parts::a_panic_in_a_controller_is_not_felt_at_the_gate,
+    parts::each_part_runs_alone_with_its_own_rights,
+    a_leader_that_drains_hands_over_at_once,
+    rights::a_leader_that_cannot_install_works_by_what_its_release_has_installed,
+    without_an_api_server_no_replica_leads_and_then_one_does,
 ];
 
 /// Of replicas whose Lease is not to expire, also where a busy machine renews it late: it lasts so many seconds. Their

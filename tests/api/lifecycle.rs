@@ -25,36 +25,18 @@ use crate::databasemigration::waiting;
 use crate::installed::{self, CONFIGURATIONS, ETCDCLUSTERS, GUARDED, MUTATING, TDSETS, VALIDATING, WRITTEN};
 use crate::put_back::reverted;
 
-pub const TESTS: &[Test] = &[
-    ("a_restart_changes_nothing", a_restart_changes_nothing),
-    ("while_the_gate_is_down_writes_are_refused", while_the_gate_is_down_writes_are_refused),
-    (
-        "objects_from_before_the_gate_are_served_in_both_versions",
-        objects_from_before_the_gate_are_served_in_both_versions,
-    ),
-    ("what_others_change_is_put_back_once", what_others_change_is_put_back_once),
-    (
-        "a_lost_authority_is_replaced_without_a_failed_call",
-        authority::a_lost_authority_is_replaced_without_a_failed_call,
-    ),
-    (
-        "a_new_key_waits_for_its_bundle_to_be_in_force",
-        authority::a_new_key_waits_for_its_bundle_to_be_in_force,
-    ),
-    ("two_replicas_agree_and_rest", replicas::two_replicas_agree_and_rest),
-    (
-        "replicas_with_other_settings_do_not_undo_each_other",
-        replicas::replicas_with_other_settings_do_not_undo_each_other,
-    ),
-    (
-        "an_address_that_does_not_answer_is_given_up_for_one_that_does",
-        replicas::an_address_that_does_not_answer_is_given_up_for_one_that_does,
-    ),
-    (
-        "mounts_that_change_at_different_times_fail_no_call",
-        mounted::mounts_that_change_at_different_times_fail_no_call,
-    ),
-    ("an_older_release_leaves_what_a_newer_one_wrote", an_older_release_leaves_what_a_newer_one_wrote),
+pub const TESTS: &[Test] = &kit::tests![
+    a_restart_changes_nothing,
+    while_the_gate_is_down_writes_are_refused,
+    objects_from_before_the_gate_are_served_in_both_versions,
+    what_others_change_is_put_back_once,
+    authority::a_lost_authority_is_replaced_without_a_failed_call,
+    authority::a_new_key_waits_for_its_bundle_to_be_in_force,
+    replicas::two_replicas_agree_and_rest,
+    replicas::replicas_with_other_settings_do_not_undo_each_other,
+    replicas::an_address_that_does_not_answer_is_given_up_for_one_that_does,
+    mounted::mounts_that_change_at_different_times_fail_no_call,
+    an_older_release_leaves_what_a_newer_one_wrote,
 ];
 
 /// A control plane that is this test's for now.

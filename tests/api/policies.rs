@@ -13,17 +13,12 @@ use crate::Test;
 use crate::site::{Site, problems};
 
 /// On a control plane where no operator writes the status of their objects.
-pub const ON_CLOCKS: &[Test] = &[
-    ("scaling_is_held_to_what_is_seen", scaling_is_held_to_what_is_seen),
-    ("controllers_make_nothing_in_their_own_namespace", controllers_make_nothing_in_their_own_namespace),
-];
+pub const ON_CLOCKS: &[Test] =
+    &kit::tests![scaling_is_held_to_what_is_seen, controllers_make_nothing_in_their_own_namespace];
 
-pub const TESTS: &[Test] = &[
-    (
-        "who_may_not_create_a_workload_may_not_have_it_made",
-        who_may_not_create_a_workload_may_not_have_it_made,
-    ),
-    ("nothing_is_made_in_the_namespace_of_gatehouse", nothing_is_made_in_the_namespace_of_gatehouse),
+pub const TESTS: &[Test] = &kit::tests![
+    who_may_not_create_a_workload_may_not_have_it_made,
+    nothing_is_made_in_the_namespace_of_gatehouse,
 ];
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";

@@ -11,25 +11,16 @@ use serde_json::{Value, json};
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[
-    ("of_a_schedule_what_others_change_is_put_back", of_a_schedule_what_others_change_is_put_back),
-    ("of_a_schedule_what_others_may_add_stays", of_a_schedule_what_others_may_add_stays),
-    ("a_changed_port_keeps_no_release_from_the_pods", a_changed_port_keeps_no_release_from_the_pods),
-    ("of_an_etcdcluster_what_others_change_is_put_back", of_an_etcdcluster_what_others_change_is_put_back),
-    (
-        "a_set_of_members_that_others_apply_with_force_is_put_back",
-        a_set_of_members_that_others_apply_with_force_is_put_back,
-    ),
-    ("a_label_of_ours_that_others_remove_comes_back", a_label_of_ours_that_others_remove_comes_back),
-    (
-        "an_entry_of_a_member_that_others_change_is_put_back",
-        an_entry_of_a_member_that_others_change_is_put_back,
-    ),
-    ("a_finalizer_that_a_whole_write_removes_comes_back", a_finalizer_that_a_whole_write_removes_comes_back),
-    (
-        "an_object_without_its_owner_is_reported_and_left_alone",
-        an_object_without_its_owner_is_reported_and_left_alone,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    of_a_schedule_what_others_change_is_put_back,
+    of_a_schedule_what_others_may_add_stays,
+    a_changed_port_keeps_no_release_from_the_pods,
+    of_an_etcdcluster_what_others_change_is_put_back,
+    a_set_of_members_that_others_apply_with_force_is_put_back,
+    a_label_of_ours_that_others_remove_comes_back,
+    an_entry_of_a_member_that_others_change_is_put_back,
+    a_finalizer_that_a_whole_write_removes_comes_back,
+    an_object_without_its_owner_is_reported_and_left_alone,
 ];
 
 /// Prints how long it took until a change by another client was reverted.

@@ -34,87 +34,54 @@ use users::rule;
 use widgets::{Widgets, run, run_as};
 
 /// On the newest and on the oldest version.
-pub const EVERYWHERE: &[Test] = &[
-    ("writers_and_deaths_lose_nothing", moving::writers_and_deaths_lose_nothing),
-    (
-        "one_object_that_cannot_be_written_keeps_the_version",
-        one_object_that_cannot_be_written_keeps_the_version,
-    ),
-    ("managers_of_a_removed_version_lose_nothing", managers_of_a_removed_version_lose_nothing),
-    ("a_definition_of_the_gateway_api_is_migrated", gateway::a_definition_of_the_gateway_api_is_migrated),
+pub const EVERYWHERE: &[Test] = &kit::tests![
+    moving::writers_and_deaths_lose_nothing,
+    one_object_that_cannot_be_written_keeps_the_version,
+    managers_of_a_removed_version_lose_nothing,
+    gateway::a_definition_of_the_gateway_api_is_migrated,
 ];
 
-pub const ONCE: &[Test] = &[
-    ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
-    (
-        "an_interrupted_run_says_nothing_of_what_others_have_ended",
-        moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
-    ),
-    ("what_is_reduced_by_hand_is_verified", moving::what_is_reduced_by_hand_is_verified),
-    ("a_forced_run_that_fails_is_not_forgotten", doubted::a_forced_run_that_fails_is_not_forgotten),
-    ("force_takes_no_fields_away", doubted::force_takes_no_fields_away),
-    ("a_switch_is_said_before_its_grace_ends", doubted::a_switch_is_said_before_its_grace_ends),
-    ("a_run_that_is_killed_is_taken_up_at_its_place", resumed::a_run_that_is_killed_is_taken_up_at_its_place),
-    (
-        "a_definition_that_is_changed_meanwhile_keeps_its_versions",
-        resumed::a_definition_that_is_changed_meanwhile_keeps_its_versions,
-    ),
-    (
-        "a_definition_that_is_made_again_meanwhile_keeps_its_versions",
-        resumed::a_definition_that_is_made_again_meanwhile_keeps_its_versions,
-    ),
-    ("a_terminal_shows_a_bar_and_ctrl_c_ends_it", terminal::a_terminal_shows_a_bar_and_ctrl_c_ends_it),
-    (
-        "an_api_server_that_has_no_time_is_asked_for_less",
-        throttled::an_api_server_that_has_no_time_is_asked_for_less,
-    ),
-    ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
-    (
-        "what_kubernetes_itself_fails_to_write_is_written",
-        kubernetes::what_kubernetes_itself_fails_to_write_is_written,
-    ),
-    (
-        "what_kubernetes_itself_has_written_is_verified",
-        kubernetes::what_kubernetes_itself_has_written_is_verified,
-    ),
-    ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
-    ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
-    ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
-    ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
+pub const ONCE: &[Test] = &kit::tests![
+    moving::an_interrupted_run_is_taken_up,
+    moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
+    moving::what_is_reduced_by_hand_is_verified,
+    doubted::a_forced_run_that_fails_is_not_forgotten,
+    doubted::force_takes_no_fields_away,
+    doubted::a_switch_is_said_before_its_grace_ends,
+    resumed::a_run_that_is_killed_is_taken_up_at_its_place,
+    resumed::a_definition_that_is_changed_meanwhile_keeps_its_versions,
+    resumed::a_definition_that_is_made_again_meanwhile_keeps_its_versions,
+    terminal::a_terminal_shows_a_bar_and_ctrl_c_ends_it,
+    throttled::an_api_server_that_has_no_time_is_asked_for_less,
+    webhook::what_a_webhook_of_others_converts_is_moved,
+    kubernetes::what_kubernetes_itself_fails_to_write_is_written,
+    kubernetes::what_kubernetes_itself_has_written_is_verified,
+    unreached::an_api_server_that_goes_away_is_waited_for,
+    what_holds_a_version_back_is_shown,
+    the_rights_that_it_names_are_enough,
+    rate::it_is_measured_beside_bare_patches,
 ];
 
 /// On control planes that have our definitions and no operator.
-pub const ON_BARE: &[Test] = &[
-    (
-        "v1alpha1_is_removed_from_our_definitions_and_comes_back",
-        removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
-    ),
-    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+pub const ON_BARE: &[Test] = &kit::tests![
+    removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
+    ours::the_leader_moves_our_objects_to_v1,
 ];
 
 /// Where every other test takes turns with them: they migrate all definitions that there are, or have etcd forget what
 /// the caches of the API server have yet to read, whose lists then fail.
-pub const OF_ALL: &[Test] = &[
-    (
-        "a_place_that_has_become_too_old_loses_no_object",
-        resumed::a_place_that_has_become_too_old_loses_no_object,
-    ),
-    ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
-    ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
+pub const OF_ALL: &[Test] = &kit::tests![
+    resumed::a_place_that_has_become_too_old_loses_no_object,
+    ours::our_objects_move_to_v1,
+    service::v1alpha1_goes_out_of_service_and_comes_back,
 ];
 
 /// Where they take turns.
-pub const IN_TURNS: &[Test] = &[
-    ("nothing_of_gatehouse_has_to_be_there", alone::nothing_of_gatehouse_has_to_be_there),
-    (
-        "a_leader_leaves_what_is_stored_where_it_is_told_to",
-        alone::a_leader_leaves_what_is_stored_where_it_is_told_to,
-    ),
-    ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
-    (
-        "what_is_installed_without_v1alpha1_is_said_to_be_migrated",
-        service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
-    ),
+pub const IN_TURNS: &[Test] = &kit::tests![
+    alone::nothing_of_gatehouse_has_to_be_there,
+    alone::a_leader_leaves_what_is_stored_where_it_is_told_to,
+    ours::leaders_that_die_are_followed_by_one_that_ends,
+    service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
 ];
 
 fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::site::Site;
 
-pub const TESTS: &[Test] =
-    &[("what_an_earlier_build_made_is_left_as_it_is", what_an_earlier_build_made_is_left_as_it_is)];
+pub const TESTS: &[Test] = &kit::tests![what_an_earlier_build_made_is_left_as_it_is];
 
 /// The name of these tests: they run where ignored ones are asked for.
 pub const TITLE: &str = "::takeover::";

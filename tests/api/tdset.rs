@@ -31,14 +31,14 @@ pub mod reported;
 pub mod targets;
 mod watched;
 
-pub const TESTS: &[Test] = &[
-    ("the_count_follows_the_schedule_to_the_second", the_count_follows_the_schedule_to_the_second),
-    ("a_deployment_and_a_service_are_made_and_go", a_deployment_and_a_service_are_made_and_go),
-    ("a_suspended_schedule_leaves_the_count_alone", a_suspended_schedule_leaves_the_count_alone),
-    ("the_list_tells_the_story", the_list_tells_the_story),
-    ("clients_that_wait_see_when_it_is_ready", clients_that_wait_see_when_it_is_ready),
-    ("between_boundaries_nothing_is_written", between_boundaries_nothing_is_written),
-    ("the_old_version_is_worked_as_well", the_old_version_is_worked_as_well),
+pub const TESTS: &[Test] = &kit::tests![
+    the_count_follows_the_schedule_to_the_second,
+    a_deployment_and_a_service_are_made_and_go,
+    a_suspended_schedule_leaves_the_count_alone,
+    the_list_tells_the_story,
+    clients_that_wait_see_when_it_is_ready,
+    between_boundaries_nothing_is_written,
+    the_old_version_is_worked_as_well,
 ];
 
 const TDSETS: &str = "tdsets.v1.gatehouse.dev";

@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[
-    ("apply_again_changes_nothing", apply_again_changes_nothing),
-    ("two_managers_in_two_versions_never_loop", two_managers_in_two_versions_never_loop),
-    ("an_object_reads_in_both_versions", an_object_reads_in_both_versions),
-    ("create_replace_and_patch_work_in_both_versions", create_replace_and_patch_work_in_both_versions),
-    ("replace_through_the_old_version_drops_nothing", replace_through_the_old_version_drops_nothing),
-    ("what_a_later_write_leaves_out_stays", what_a_later_write_leaves_out_stays),
-    ("what_a_manager_gives_up_stays", what_a_manager_gives_up_stays),
-    ("scale_works_and_keeps_to_the_rules", scale_works_and_keeps_to_the_rules),
-    ("a_dry_run_tells_defaults_and_stores_nothing", a_dry_run_tells_defaults_and_stores_nothing),
-    ("explain_documents_every_field", explain_documents_every_field),
-    ("strict_validation_names_unknown_fields", strict_validation_names_unknown_fields),
-    ("status_writes_and_labels_pass", status_writes_and_labels_pass),
-    ("annotations_of_the_old_version_change_no_status", annotations_of_the_old_version_change_no_status),
-    ("what_is_to_be_new_conflicts_with_what_is_there", what_is_to_be_new_conflicts_with_what_is_there),
+pub const TESTS: &[Test] = &kit::tests![
+    apply_again_changes_nothing,
+    two_managers_in_two_versions_never_loop,
+    an_object_reads_in_both_versions,
+    create_replace_and_patch_work_in_both_versions,
+    replace_through_the_old_version_drops_nothing,
+    what_a_later_write_leaves_out_stays,
+    what_a_manager_gives_up_stays,
+    scale_works_and_keeps_to_the_rules,
+    a_dry_run_tells_defaults_and_stores_nothing,
+    explain_documents_every_field,
+    strict_validation_names_unknown_fields,
+    status_writes_and_labels_pass,
+    annotations_of_the_old_version_change_no_status,
+    what_is_to_be_new_conflicts_with_what_is_there,
 ];
 
 const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";

@@ -14,14 +14,10 @@ use crate::Test;
 use crate::cluster::{BUSYBOX, Bed, Namespace};
 use crate::release::{NAMESPACE, Way};
 
-pub const TESTS: &[Test] = &[
-    ("scripts_are_applied_and_taken_back", scripts_are_applied_and_taken_back),
-    ("scripts_are_applied_to_servers", scripts_are_applied_to_servers),
-];
+pub const TESTS: &[Test] = &kit::tests![scripts_are_applied_and_taken_back, scripts_are_applied_to_servers];
 
 /// Without gatehouse and without the API server, for a while.
-pub const ALONE: &[Test] =
-    &[("a_run_outlives_gatehouse_and_the_api_server", a_run_outlives_gatehouse_and_the_api_server)];
+pub const ALONE: &[Test] = &kit::tests![a_run_outlives_gatehouse_and_the_api_server];
 
 /// The label and the annotation by which pods wait.
 const WAIT: &str = "gatehouse.dev/wait-for-migration";

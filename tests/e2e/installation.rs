@@ -19,23 +19,20 @@ use crate::traffic::{Traffic, is_of_a_gone_gate};
 use crate::watched::Watched;
 use crate::{Test, examples};
 
-pub const TESTS: &[Test] = &[
-    ("its_first_object_is_worked", its_first_object_is_worked),
-    ("every_example_is_applied_and_worked", examples::every_example_is_applied_and_worked),
-    ("a_rolling_restart_fails_no_call", a_rolling_restart_fails_no_call),
-    (
-        "a_killed_leader_is_replaced_and_nothing_is_done_twice",
-        a_killed_leader_is_replaced_and_nothing_is_done_twice,
-    ),
-    ("it_asks_for_nothing_that_it_may_not", it_asks_for_nothing_that_it_may_not),
-    ("objects_outlive_an_uninstallation", objects_outlive_an_uninstallation),
+pub const TESTS: &[Test] = &kit::tests![
+    its_first_object_is_worked,
+    examples::every_example_is_applied_and_worked,
+    a_rolling_restart_fails_no_call,
+    a_killed_leader_is_replaced_and_nothing_is_done_twice,
+    it_asks_for_nothing_that_it_may_not,
+    objects_outlive_an_uninstallation,
 ];
 
 /// What does not hang on how gatehouse was deployed: once is enough.
-pub const IN_DEPTH: &[Test] = &[
-    ("a_leader_that_is_stopped_hands_over_at_once", a_leader_that_is_stopped_hands_over_at_once),
-    ("while_every_replica_is_down_other_work_goes_on", while_every_replica_is_down_other_work_goes_on),
-    ("what_it_finds_broken_holds_up_nothing", what_it_finds_broken_holds_up_nothing),
+pub const IN_DEPTH: &[Test] = &kit::tests![
+    a_leader_that_is_stopped_hands_over_at_once,
+    while_every_replica_is_down_other_work_goes_on,
+    what_it_finds_broken_holds_up_nothing,
 ];
 
 /// After all others of the chart. That both ways grant the same is what `tests/deploy` finds.

@@ -10,13 +10,8 @@ use crate::Test;
 use crate::cluster::Bed;
 use crate::release::{NAMESPACE, Way};
 
-pub const TESTS: &[Test] = &[
-    ("a_replica_at_rest_takes_little_memory", a_replica_at_rest_takes_little_memory),
-    (
-        "large_objects_take_no_more_memory_than_is_promised",
-        large_objects_take_no_more_memory_than_is_promised,
-    ),
-];
+pub const TESTS: &[Test] =
+    &kit::tests![a_replica_at_rest_takes_little_memory, large_objects_take_no_more_memory_than_is_promised];
 
 /// As the kubelet counts it, for limits and evictions: without the pages of files that are not in use (`workingSetBytes`).
 fn a_replica_at_rest_takes_little_memory(bed: &Bed, way: Way) {

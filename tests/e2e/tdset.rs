@@ -13,11 +13,11 @@ use crate::cluster::{BUSYBOX, Bed, Namespace};
 use crate::installation::shop;
 use crate::release::Way;
 
-pub const TESTS: &[Test] = &[
-    ("pods_come_and_go_with_the_window", pods_come_and_go_with_the_window),
-    ("a_workload_sleeps_beside_its_autoscaler", a_workload_sleeps_beside_its_autoscaler),
-    ("a_changed_image_rolls_out", a_changed_image_rolls_out),
-    ("workloads_of_others_follow", workloads_of_others_follow),
+pub const TESTS: &[Test] = &kit::tests![
+    pods_come_and_go_with_the_window,
+    a_workload_sleeps_beside_its_autoscaler,
+    a_changed_image_rolls_out,
+    workloads_of_others_follow,
 ];
 
 /// An image whose one program waits.

@@ -16,11 +16,11 @@ use super::{House, is_ready, tdset, until_ready};
 use crate::Test;
 use crate::installed::{self, CONFIGURATIONS};
 
-pub const TESTS: &[Test] = &[
-    ("the_configurations_go_with_their_owner", the_configurations_go_with_their_owner),
-    ("without_a_gate_objects_and_their_namespaces_go", without_a_gate_objects_and_their_namespaces_go),
-    ("with_rights_in_one_namespace_that_one_is_worked", with_rights_in_one_namespace_that_one_is_worked),
-    ("the_rules_of_a_kind_are_all_that_it_needs", the_rules_of_a_kind_are_all_that_it_needs),
+pub const TESTS: &[Test] = &kit::tests![
+    the_configurations_go_with_their_owner,
+    without_a_gate_objects_and_their_namespaces_go,
+    with_rights_in_one_namespace_that_one_is_worked,
+    the_rules_of_a_kind_are_all_that_it_needs,
 ];
 
 pub const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";

@@ -23,13 +23,13 @@ const PAUSE: Duration = Duration::from_millis(2_500);
 /// When a reconciliation comes again that has put its status off.
 const AGAIN: Duration = Duration::from_secs(1);
 
-pub const TESTS: &[Test] = &[
-    ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),
-    ("what_is_made_first_is_not_asked_for_before", what_is_made_first_is_not_asked_for_before),
-    ("no_count_is_written_before_the_finalizer", no_count_is_written_before_the_finalizer),
-    ("pods_that_come_are_read_at_a_pace", pods_that_come_are_read_at_a_pace),
-    ("a_kind_is_watched_while_it_is_referred_to", a_kind_is_watched_while_it_is_referred_to),
-    ("after_a_death_over_two_boundaries_it_writes_once", after_a_death_over_two_boundaries_it_writes_once),
+pub const TESTS: &[Test] = &kit::tests![
+    what_is_settled_is_left_alone_for_good,
+    what_is_made_first_is_not_asked_for_before,
+    no_count_is_written_before_the_finalizer,
+    pods_that_come_are_read_at_a_pace,
+    a_kind_is_watched_while_it_is_referred_to,
+    after_a_death_over_two_boundaries_it_writes_once,
 ];
 
 /// What is not there is made at once. What is there is read, and left as it is, also where it has all that would be asked

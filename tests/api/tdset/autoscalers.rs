@@ -13,32 +13,20 @@ use super::{for_workload, foreign, label, message, owners_of_count, patch, scale
 use crate::Test;
 use crate::site::Site;
 
-pub const TESTS: &[Test] = &[
-    ("an_autoscaler_of_a_workload_that_is_there", an_autoscaler_of_a_workload_that_is_there),
-    (
-        "an_autoscaler_that_is_missing_or_of_another_is_named",
-        an_autoscaler_that_is_missing_or_of_another_is_named,
-    ),
-    ("another_clients_autoscaler_has_the_count", another_clients_autoscaler_has_the_count),
-    ("an_upper_bound_that_is_taken_out_stays", an_upper_bound_that_is_taken_out_stays),
-    ("a_workload_sleeps_beside_its_autoscaler_and_wakes", a_workload_sleeps_beside_its_autoscaler_and_wakes),
-    ("stated_bounds_are_left_behind", stated_bounds_are_left_behind),
-    ("a_scaled_object_gets_its_bounds", a_scaled_object_gets_its_bounds),
-    (
-        "an_autoscaler_goes_to_none_each_night_by_its_bounds",
-        an_autoscaler_goes_to_none_each_night_by_its_bounds,
-    ),
-    (
-        "a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none",
-        a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none,
-    ),
-    ("an_upper_bound_that_is_fought_over_is_named", an_upper_bound_that_is_fought_over_is_named),
+pub const TESTS: &[Test] = &kit::tests![
+    an_autoscaler_of_a_workload_that_is_there,
+    an_autoscaler_that_is_missing_or_of_another_is_named,
+    another_clients_autoscaler_has_the_count,
+    an_upper_bound_that_is_taken_out_stays,
+    a_workload_sleeps_beside_its_autoscaler_and_wakes,
+    stated_bounds_are_left_behind,
+    a_scaled_object_gets_its_bounds,
+    an_autoscaler_goes_to_none_each_night_by_its_bounds,
+    a_workload_sleeps_beside_an_autoscaler_that_may_not_go_to_none,
+    an_upper_bound_that_is_fought_over_is_named,
 ];
 
-pub const ON_CLOCKS: &[Test] = &[(
-    "an_autoscaler_gets_its_bounds_and_the_workload_no_count",
-    an_autoscaler_gets_its_bounds_and_the_workload_no_count,
-)];
+pub const ON_CLOCKS: &[Test] = &kit::tests![an_autoscaler_gets_its_bounds_and_the_workload_no_count];
 
 pub fn autoscaler(namespace: &Namespace, name: &str, deployment: &str, least: u32, most: u32) {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});

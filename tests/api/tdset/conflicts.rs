@@ -10,15 +10,12 @@ use super::{
 };
 use crate::Test;
 
-pub const TESTS: &[Test] = &[
-    ("a_foreign_deployment_is_never_adopted", a_foreign_deployment_is_never_adopted),
-    ("a_foreign_service_is_never_adopted", a_foreign_service_is_never_adopted),
-    ("of_two_schedules_the_older_has_the_workload", of_two_schedules_the_older_has_the_workload),
-    ("a_made_deployment_is_no_other_owners_workload", a_made_deployment_is_no_other_owners_workload),
-    (
-        "a_schedule_that_cannot_make_its_deployment_holds_no_other_up",
-        a_schedule_that_cannot_make_its_deployment_holds_no_other_up,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    a_foreign_deployment_is_never_adopted,
+    a_foreign_service_is_never_adopted,
+    of_two_schedules_the_older_has_the_workload,
+    a_made_deployment_is_no_other_owners_workload,
+    a_schedule_that_cannot_make_its_deployment_holds_no_other_up,
 ];
 
 /// Waits until a TDSet has been looked at, from beginning to end, since this was asked. Of two looks that end, one

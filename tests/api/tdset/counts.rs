@@ -17,26 +17,20 @@ use super::{
 use crate::Test;
 use crate::site::Site;
 
-pub const TESTS: &[Test] = &[
-    ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),
-    ("a_workload_that_is_deleted_is_made_again", a_workload_that_is_deleted_is_made_again),
-    ("a_client_that_writes_again_and_again_is_named", a_client_that_writes_again_and_again_is_named),
-    ("what_was_made_is_put_back_ever_more_rarely", what_was_made_is_put_back_ever_more_rarely),
-    ("a_refused_service_hides_nothing_of_the_day", a_refused_service_hides_nothing_of_the_day),
-    (
-        "a_workload_that_is_made_again_gets_its_own_count_back",
-        a_workload_that_is_made_again_gets_its_own_count_back,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    a_count_by_kubectl_scale_is_undone,
+    a_workload_that_is_deleted_is_made_again,
+    a_client_that_writes_again_and_again_is_named,
+    what_was_made_is_put_back_ever_more_rarely,
+    a_refused_service_hides_nothing_of_the_day,
+    a_workload_that_is_made_again_gets_its_own_count_back,
 ];
 
-pub const ON_CLOCKS: &[Test] = &[
-    ("a_kept_count_stands_until_the_next_transition", a_kept_count_stands_until_the_next_transition),
-    (
-        "a_kept_count_of_another_owners_workload_stands_as_well",
-        a_kept_count_of_another_owners_workload_stands_as_well,
-    ),
-    ("a_ramp_is_climbed_step_by_step", a_ramp_is_climbed_step_by_step),
-    ("a_count_of_its_own_is_given_back_after_a_death", a_count_of_its_own_is_given_back_after_a_death),
+pub const ON_CLOCKS: &[Test] = &kit::tests![
+    a_kept_count_stands_until_the_next_transition,
+    a_kept_count_of_another_owners_workload_stands_as_well,
+    a_ramp_is_climbed_step_by_step,
+    a_count_of_its_own_is_given_back_after_a_death,
 ];
 
 fn a_count_by_kubectl_scale_is_undone(bed: &Bed) {

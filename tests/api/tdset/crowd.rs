@@ -16,7 +16,7 @@ use crate::Alone;
 use crate::beds::{WORKS_NONE, ours};
 use crate::site::{Site, until_transitions};
 
-pub const TESTS: &[Alone] = &[("hundreds_share_a_boundary", hundreds_share_a_boundary)];
+pub const TESTS: &[Alone] = &kit::tests![hundreds_share_a_boundary];
 
 /// This is about all of them being written once; how fast a release does that, a benchmark tells.
 fn hundreds_share_a_boundary() {

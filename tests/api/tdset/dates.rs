@@ -12,14 +12,11 @@ use super::{TDSETS, message, tdset, until_condition};
 use crate::Test;
 use crate::site::{Site, role};
 
-pub const TESTS: &[Test] = &[
-    ("dates_in_a_config_map_decide", dates_in_a_config_map_decide),
-    ("dates_that_cannot_be_read_are_ordinary_days", dates_that_cannot_be_read_are_ordinary_days),
-];
+pub const TESTS: &[Test] =
+    &kit::tests![dates_in_a_config_map_decide, dates_that_cannot_be_read_are_ordinary_days];
 
 /// Those on sites.
-pub const ON_CLOCKS: &[Test] =
-    &[("dates_that_may_not_be_read_are_unknown", dates_that_may_not_be_read_are_unknown)];
+pub const ON_CLOCKS: &[Test] = &kit::tests![dates_that_may_not_be_read_are_unknown];
 
 /// A TDSet of three replicas, and of none on the dates of the ConfigMap.
 fn with_holidays(on_unreadable: Option<&str>) -> Value {

@@ -9,10 +9,7 @@ use super::watched::Counts;
 use super::{for_workload, message, owners_of_count, scale, until_condition, until_notes, workload};
 use crate::Test;
 
-pub const TESTS: &[Test] = &[(
-    "a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named",
-    a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named,
-)];
+pub const TESTS: &[Test] = &kit::tests![a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named];
 
 /// Applies a Deployment with force, as such tools do.
 fn apply(namespace: &Namespace, manager: &str, object: &Value) {

@@ -13,11 +13,11 @@ use crate::Test;
 use crate::front::Front;
 use crate::site::{Site, role};
 
-pub const TESTS: &[Test] = &[
-    ("what_is_no_longer_watched_is_read", what_is_no_longer_watched_is_read),
-    ("without_a_right_from_the_start_the_rest_is_worked", without_a_right_from_the_start_the_rest_is_worked),
-    ("an_api_server_that_goes_silent_is_given_up", an_api_server_that_goes_silent_is_given_up),
-    ("a_workload_that_may_not_be_read_is_not_scaled", a_workload_that_may_not_be_read_is_not_scaled),
+pub const TESTS: &[Test] = &kit::tests![
+    what_is_no_longer_watched_is_read,
+    without_a_right_from_the_start_the_rest_is_worked,
+    an_api_server_that_goes_silent_is_given_up,
+    a_workload_that_may_not_be_read_is_not_scaled,
 ];
 
 /// It may be that of an EtcdCluster: only its metadata tell.

@@ -11,8 +11,7 @@ use super::{condition, for_workload, foreign, message, notes, patch, tdset, unti
 use crate::Test;
 use crate::site::Site;
 
-pub const ON_CLOCKS: &[Test] =
-    &[("a_boundary_passes_whatever_is_refused", a_boundary_passes_whatever_is_refused)];
+pub const ON_CLOCKS: &[Test] = &kit::tests![a_boundary_passes_whatever_is_refused];
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 

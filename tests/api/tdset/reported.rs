@@ -11,16 +11,12 @@ use super::{notes, patch, tdset};
 use crate::Test;
 use crate::site::{Site, problems};
 
-pub const TESTS: &[Test] = &[
-    ("a_status_that_is_refused_is_an_event", a_status_that_is_refused_is_an_event),
-    ("conditions_of_another_client_stay", conditions_of_another_client_stay),
-];
+pub const TESTS: &[Test] =
+    &kit::tests![a_status_that_is_refused_is_an_event, conditions_of_another_client_stay];
 
 /// Those on sites.
-pub const ON_CLOCKS: &[Test] = &[
-    ("actions_are_counted", actions_are_counted),
-    ("what_a_refused_status_tells_of_is_an_event_once", what_a_refused_status_tells_of_is_an_event_once),
-];
+pub const ON_CLOCKS: &[Test] =
+    &kit::tests![actions_are_counted, what_a_refused_status_tells_of_is_an_event_once];
 
 fn actions_are_counted(bed: &Bed) {
     let namespace = bed.namespace();

@@ -14,31 +14,19 @@ use super::{
 };
 use crate::Test;
 
-pub const TESTS: &[Test] = &[
-    ("of_a_deployment_only_the_count_is_written", of_a_deployment_only_the_count_is_written),
-    ("a_stateful_set_follows_the_timetable", a_stateful_set_follows_the_timetable),
-    ("a_custom_kind_is_scaled_once_that_is_granted", a_custom_kind_is_scaled_once_that_is_granted),
-    ("a_custom_object_without_its_count_gets_one", a_custom_object_without_its_count_gets_one),
-    ("what_a_controller_owns_is_left_to_it", what_a_controller_owns_is_left_to_it),
-    ("a_kind_that_is_not_there_is_named", a_kind_that_is_not_there_is_named),
-    (
-        "a_workload_that_is_missing_is_scaled_when_it_comes",
-        a_workload_that_is_missing_is_scaled_when_it_comes,
-    ),
-    ("a_deleted_schedule_leaves_the_count", a_deleted_schedule_leaves_the_count),
-    (
-        "a_deleted_schedule_leaves_the_count_that_it_states",
-        a_deleted_schedule_leaves_the_count_that_it_states,
-    ),
-    ("nothing_holds_up_a_deletion_without_a_workload", nothing_holds_up_a_deletion_without_a_workload),
-    (
-        "what_the_api_server_does_not_say_is_reported_and_waited_for",
-        what_the_api_server_does_not_say_is_reported_and_waited_for,
-    ),
-    (
-        "a_longer_name_than_a_label_takes_has_a_workload_too",
-        a_longer_name_than_a_label_takes_has_a_workload_too,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    of_a_deployment_only_the_count_is_written,
+    a_stateful_set_follows_the_timetable,
+    a_custom_kind_is_scaled_once_that_is_granted,
+    a_custom_object_without_its_count_gets_one,
+    what_a_controller_owns_is_left_to_it,
+    a_kind_that_is_not_there_is_named,
+    a_workload_that_is_missing_is_scaled_when_it_comes,
+    a_deleted_schedule_leaves_the_count,
+    a_deleted_schedule_leaves_the_count_that_it_states,
+    nothing_holds_up_a_deletion_without_a_workload,
+    what_the_api_server_does_not_say_is_reported_and_waited_for,
+    a_longer_name_than_a_label_takes_has_a_workload_too,
 ];
 
 /// A definition of a kind with a count that is called `size`, in a group of its own.

@@ -36,100 +36,49 @@ use crate::release::Way;
 use cluster::{Etcd, condition};
 
 /// Each has a namespace of its own, and none changes what is deployed. The longest come first: they run side by side.
-pub const TESTS: &[Test] = &[
-    (
-        "etcd_keeps_its_members_whatever_of_its_objects_is_deleted",
-        owned::etcd_keeps_its_members_whatever_of_its_objects_is_deleted,
-    ),
-    (
-        "etcd_is_brought_back_from_the_member_that_is_left",
-        recovery::etcd_is_brought_back_from_the_member_that_is_left,
-    ),
-    ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
-    ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
-    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
-    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
-    ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
-    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
-    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
-    (
-        "etcd_with_an_image_that_does_not_start_is_set_back",
-        etcd_with_an_image_that_does_not_start_is_set_back,
-    ),
-    (
-        "etcd_grows_and_is_backed_up_although_its_template_is_refused",
-        refused::etcd_grows_and_is_backed_up_although_its_template_is_refused,
-    ),
-    ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
-    (
-        "etcd_replaces_a_member_that_does_not_start_over_its_data",
-        corrupt::etcd_replaces_a_member_that_does_not_start_over_its_data,
-    ),
-    (
-        "etcd_that_is_paused_is_reached_by_its_service",
-        unattended::etcd_that_is_paused_is_reached_by_its_service,
-    ),
-    (
-        "etcd_grows_although_its_object_is_written_all_the_time",
-        busy::etcd_grows_although_its_object_is_written_all_the_time,
-    ),
-    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
-    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
-    (
-        "etcd_that_has_filled_its_volume_takes_writes_again",
-        full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
-    ),
-    (
-        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
-        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
-    ),
-    (
-        "etcd_is_asked_for_fewer_while_a_claim_is_pending",
-        load::etcd_is_asked_for_fewer_while_a_claim_is_pending,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    owned::etcd_keeps_its_members_whatever_of_its_objects_is_deleted,
+    recovery::etcd_is_brought_back_from_the_member_that_is_left,
+    etcd_outlives_the_loss_of_members,
+    downgrade::etcd_is_brought_one_minor_down,
+    etcd_is_upgraded_member_by_member,
+    etcd_grows_and_shrinks,
+    load::etcd_is_asked_for_another_count_every_second,
+    certificates::etcd_follows_another_authority,
+    etcd_of_one_member_is_set_back_too,
+    etcd_with_an_image_that_does_not_start_is_set_back,
+    refused::etcd_grows_and_is_backed_up_although_its_template_is_refused,
+    corrupt::etcd_loses_no_good_member_to_a_corrupt_leader,
+    corrupt::etcd_replaces_a_member_that_does_not_start_over_its_data,
+    unattended::etcd_that_is_paused_is_reached_by_its_service,
+    busy::etcd_grows_although_its_object_is_written_all_the_time,
+    users::etcd_takes_the_password_of_root_from_a_secret,
+    etcd_stops_and_starts_with_its_data,
+    full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
+    backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
+    load::etcd_is_asked_for_fewer_while_a_claim_is_pending,
 ];
 
 /// With operators of their own, while those that are deployed stand aside; each has a namespace of its own as well.
 pub const ASIDE: &[&[Test]] = &[
-    &[
-        (
-            "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
-            kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
-        ),
-        (
-            "etcd_outlives_an_operator_that_is_answered_otherwise",
-            answers::etcd_outlives_an_operator_that_is_answered_otherwise,
-        ),
-        (
-            "etcd_outlives_an_operator_that_is_answered_in_every_other_way",
-            answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
-        ),
-        (
-            "etcd_outlives_an_operator_that_dies_at_every_point",
-            kill::etcd_outlives_an_operator_that_dies_at_every_point,
-        ),
-        (
-            "etcd_outlives_an_operator_that_loses_the_answer_at_every_point",
-            kill::etcd_outlives_an_operator_that_loses_the_answer_at_every_point,
-        ),
-        (
-            "etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect",
-            kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
-        ),
+    &kit::tests![
+        kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
+        answers::etcd_outlives_an_operator_that_is_answered_otherwise,
+        answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
+        kill::etcd_outlives_an_operator_that_dies_at_every_point,
+        kill::etcd_outlives_an_operator_that_loses_the_answer_at_every_point,
+        kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
     ],
     rare_paths::TESTS,
     unattended::WITHOUT_AN_OPERATOR,
 ];
 
 /// Under the deployed operator, of which each takes all that the machine has, measures that, or keeps others from it.
-pub const ALONE: &[Test] = &[
-    ("etcd_is_the_same_whatever_way_it_came", transitions::etcd_is_the_same_whatever_way_it_came),
-    ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
-    ("etcd_keeps_a_member_that_does_not_answer", silent::etcd_keeps_a_member_that_does_not_answer),
-    (
-        "etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced",
-        large::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced,
-    ),
+pub const ALONE: &[Test] = &kit::tests![
+    transitions::etcd_is_the_same_whatever_way_it_came,
+    load::a_cluster_that_hangs_holds_up_no_other,
+    silent::etcd_keeps_a_member_that_does_not_answer,
+    large::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced,
 ];
 
 /// After all other tests of etcd.

@@ -20,14 +20,10 @@ use crate::release::{NAMESPACE, Way};
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Without gatehouse, which is there again afterwards.
-pub const WITHOUT_GATEHOUSE: &[Test] =
-    &[("etcd_without_gatehouse_is_reached_by_its_service", etcd_without_gatehouse_is_reached_by_its_service)];
+pub const WITHOUT_GATEHOUSE: &[Test] = &kit::tests![etcd_without_gatehouse_is_reached_by_its_service];
 
 /// With an operator of its own, which ends, while those that are deployed stand aside.
-pub const WITHOUT_AN_OPERATOR: &[Test] = &[(
-    "etcd_without_an_operator_is_reached_by_its_service",
-    etcd_without_an_operator_is_reached_by_its_service,
-)];
+pub const WITHOUT_AN_OPERATOR: &[Test] = &kit::tests![etcd_without_an_operator_is_reached_by_its_service];
 
 pub fn etcd_that_is_paused_is_reached_by_its_service(bed: &Bed, way: Way) {
     bed.deployed(way);

@@ -71,6 +71,20 @@ macro_rules! gatehouse {
     };
 }
 
+/// Tests with their names, as the functions are called: `tests![here, module::there]`.
+#[macro_export]
+macro_rules! tests {
+    (@name $name:ident) => {
+        stringify!($name)
+    };
+    (@name $module:ident :: $($rest:ident)::+) => {
+        $crate::tests!(@name $($rest)::+)
+    };
+    ($($($part:ident)::+),* $(,)?) => {
+        [$(($crate::tests!(@name $($part)::+), $($part)::+)),*]
+    };
+}
+
 /// The folder of the sources that these tests are of.
 #[must_use]
 pub fn root() -> &'static std::path::Path {

@@ -15,16 +15,13 @@ use crate::support::{WEB, apply, call, eventually, kubectl, options};
 /// A test, and its name.
 type Test = (&'static str, fn(&ControlPlane));
 
-pub const TESTS: &[Test] = &[
-    ("a_restricted_pod_serves_from_its_volume", a_restricted_pod_serves_from_its_volume),
-    ("pods_reach_services_by_name", pods_reach_services_by_name),
-    ("pods_have_a_token_and_reach_the_api_server", pods_have_a_token_and_reach_the_api_server),
-    (
-        "the_audit_log_has_what_gatehouse_asks_and_nothing_else",
-        the_audit_log_has_what_gatehouse_asks_and_nothing_else,
-    ),
-    ("logs_of_components_and_containers_are_collected", logs_of_components_and_containers_are_collected),
-    ("two_clusters_run_side_by_side", two_clusters_run_side_by_side),
+pub const TESTS: &[Test] = &kit::tests![
+    a_restricted_pod_serves_from_its_volume,
+    pods_reach_services_by_name,
+    pods_have_a_token_and_reach_the_api_server,
+    the_audit_log_has_what_gatehouse_asks_and_nothing_else,
+    logs_of_components_and_containers_are_collected,
+    two_clusters_run_side_by_side,
 ];
 
 fn namespace(cluster: &ControlPlane, name: &str) {

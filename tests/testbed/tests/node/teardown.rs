@@ -24,13 +24,10 @@ const READY: [&str; 4] = ["wait", "--for=condition=Ready", "pod/web", "--timeout
 /// A test that needs a machine for itself, and its name.
 type Test = (&'static str, fn());
 
-pub const TESTS: &[Test] = &[
-    ("nothing_is_left_when_the_owner_is_killed", nothing_is_left_when_the_owner_is_killed),
-    ("down_clears_what_killed_components_leave", down_clears_what_killed_components_leave),
-    (
-        "down_clears_a_start_that_was_killed_with_its_reaper",
-        down_clears_a_start_that_was_killed_with_its_reaper,
-    ),
+pub const TESTS: &[Test] = &kit::tests![
+    nothing_is_left_when_the_owner_is_killed,
+    down_clears_what_killed_components_leave,
+    down_clears_a_start_that_was_killed_with_its_reaper,
 ];
 
 /// Prints the folder of its cluster when a pod with a volume runs in it.
