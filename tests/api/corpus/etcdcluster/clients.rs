@@ -5,7 +5,6 @@ use By::{Definition, Gate, Nobody};
 
 /// What is changed in the base, the fields that are refused, and who refuses.
 pub const OF_CLIENTS: &[Row] = &[
-    ("spec: {tls: {mode: Sometimes}}", "spec.tls.mode", Definition),
     ("spec: {tls: {mode: Secrets}}", "spec.tls.secrets", Definition),
     ("spec: {tls: {extraNames: [etcd.example.com, '*.example.com', 192.0.2.7, '2001:db8::1']}}", "", Nobody),
     ("spec: {tls: {extraNames: [etcd.example.com:2379]}}", "spec.tls.extraNames[0]", Gate),
@@ -16,10 +15,8 @@ pub const OF_CLIENTS: &[Row] = &[
     ),
     ("spec: {tls: {extraNames: [<a*64>.example.com]}}", "spec.tls.extraNames[0]", Gate),
     ("spec: {tls: {extraNames: [a, '*.*.example.com']}}", "spec.tls.extraNames[1]", Gate),
-    ("spec: {tls: {extraNames: ['']}}", "spec.tls.extraNames[0]", Definition),
     ("spec: {tls: {mode: Disabled, extraNames: [etcd.example.com]}}", "spec.tls.extraNames", Gate),
     ("spec: {clientService: {type: LoadBalancer, annotations: {example.com/pool: outside}}}", "", Nobody),
-    ("spec: {clientService: {type: ExternalName}}", "spec.clientService.type", Definition),
     ("spec: {clientService: {annotations: {'a b': c}}}", "spec.clientService.annotations[a b]", Gate),
     (
         "spec: {clientService: {annotations: {gatehouse.dev/a: b}}}",

@@ -7,18 +7,12 @@ pub const OF_AUTOSCALERS: &[Row] = &[
     ("spec: {autoscaler: {name: a}}", "", Nobody),
     ("spec: {autoscaler: {kind: HorizontalPodAutoscaler, name: a}}", "", Nobody),
     ("spec: {autoscaler: {kind: ScaledObject, name: a}}", "", Nobody),
-    ("spec: {autoscaler: {kind: ScaledJob, name: a}}", "spec.autoscaler.kind", Definition),
     ("spec: {autoscaler: {name: a, maxReplicas: 6}}", "", Nobody),
     ("spec: {autoscaler: {name: a, maxReplicas: 5}}", "spec.windows[0].replicas", Gate),
     (
         "spec: {autoscaler: {name: a, maxReplicas: 1}, windows: [{name: a, from: '08:00', to: '09:00', replicas: 1}]}",
         "spec.autoscaler.maxReplicas",
         Gate,
-    ),
-    (
-        "spec: {autoscaler: {name: a, maxReplicas: 0}, windows: [{name: a, from: '08:00', to: '09:00', replicas: 0}]}",
-        "spec.autoscaler.maxReplicas",
-        Definition,
     ),
     (
         "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, maxReplicas: 2}]}",
@@ -36,16 +30,13 @@ pub const OF_AUTOSCALERS: &[Row] = &[
         "spec.autoscaler.onDeletion.maxReplicas",
         Definition,
     ),
-    ("spec: {autoscaler: {name: a, onDeletion: {}}}", "spec.autoscaler.onDeletion.minReplicas", Definition),
     (
         "spec: {autoscaler: {name: a}, target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a, replicasOnDeletion: 1}}}",
         "spec.target.ref.replicasOnDeletion",
         Gate,
     ),
     ("spec: {controllerPolicy: Override}", "", Nobody),
-    ("spec: {controllerPolicy: Ignore}", "spec.controllerPolicy", Definition),
     ("spec: {onUnreadableDates: Hold}", "", Nobody),
-    ("spec: {onUnreadableDates: Wait}", "spec.onUnreadableDates", Definition),
     (
         "spec: {defaultReplicas: null, target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: web}}}",
         "",
