@@ -130,10 +130,10 @@ part_model() {
     for plan in etcdcluster tdset; do LEAST=90 tools/coverage.sh "src/kinds/$plan/plan"; done
 }
 
-# A million cases of each target, one target after the other, on all cores. Optimized, that is four times as many a second;
-# the profile is that of all tests, in which a number that overflows panics.
+# A million cases of each target, as many targets at once as there are cores. Optimized, that is four times as many a
+# second; the profile is that of all tests, in which a number that overflows panics.
 part_fuzz() {
-    CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --workspace --test fuzz -- --nocapture --test-threads 1
+    CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test --workspace --test fuzz -- --nocapture
 }
 
 # TDSets that make their Deployments, alone; and all kinds of targets, beside the controllers of Kubernetes. Members of

@@ -1,18 +1,15 @@
 //! Runs the cases of a target: its corpus, then as many as are asked for, each made from one number.
 //!
-//! Guarantees: a case is a function of the seed, the target's name and its number, so that one that fails is repeated
-//! by these; what fails is printed with the input, shortened, and left whole in a file; a case that never ends is
-//! reported too. All cases run, also behind one that failed, but no more than one failure is reported of each target.
-//! Assumes: a target fails by panicking.
+//! Guarantees: a case is a function of the seed, the target's name and its number, so that a case that fails is repeated
+//! by these. The first case that fails is printed with the input, shortened, and its input is left whole in a file.
+//! Assumes: a target fails by panicking. A case that never ends is ended by a limit of the caller, and libtest names its
+//! target.
 //! Never: judges a case by the clock on the wall, which other work on the machine moves.
 
 use std::any::Any;
 use std::fs;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kit::random::{self, Random};
@@ -21,7 +18,6 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::corpus::{self, Input};
 
 /// What is fuzzed.
-#[derive(Clone, Copy)]
 pub struct Target {
     /// Its name, which is that of its folder in the corpus.
     pub name: &'static str,
@@ -42,180 +38,50 @@ const ORDINARY: usize = 64 * 1024;
 /// Processor time of one case. A thousand times what they take: this finds what runs away, and measures nothing.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// After so long on the wall a case is taken to hang.
-const HANGS: Duration = Duration::from_mins(2);
-
-/// How often the run looks after its threads.
-const LOOKED_AFTER: Duration = Duration::from_millis(100);
-
 /// Bytes of an input that are printed.
 const SHOWN: usize = 2000;
 
 /// Memory that this whole program may have had at any time.
 const MOST_MEMORY_KB: u64 = 1024 * 1024;
 
-/// One thing to try.
-enum Job {
-    /// An input of the corpus.
-    Kept(usize),
-    /// A case, by its number.
-    Drawn(u64),
-}
-
-/// What the threads of a run share.
-struct Run {
-    target: Target,
-    corpus: Vec<Input>,
-    seed: u64,
-    /// The first case, and how many there are.
-    cases: (u64, u64),
-    next: AtomicU64,
-    failed: AtomicBool,
-    failure: Mutex<Option<String>>,
-    /// What each thread is at, and since when.
-    now: Vec<Mutex<Option<(u64, Instant)>>>,
-}
-
 /// Tries a target.
 pub fn run(target: &Target) {
+    let Target { name, check, .. } = *target;
     let seed = random::seed("FUZZ_SEED", 1);
     let usual = if random::is_night() { OF_A_NIGHT } else { target.cases };
     let one: Option<u64> = std::env::var("FUZZ_CASE").ok().and_then(|case| case.parse().ok());
-    let cases = one.map_or_else(|| (0, kit::env_or("CASES", usual)), |case| (case, 1));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let corpus = corpus::of(target.name);
-    assert!(!corpus.is_empty(), "tests/fuzz/corpus/{} is empty", target.name);
-    let run = Arc::new(Run {
-        target: *target,
-        corpus,
-        seed,
-        cases,
-        next: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
-        failure: Mutex::new(None),
-        now: (0..threads).map(|_| Mutex::new(None)).collect(),
-    });
+    let cases = one.map_or_else(|| 0..kit::env_or("CASES", usual), |case| case..case + 1);
+    let corpus = corpus::of(name);
+    assert!(!corpus.is_empty(), "tests/fuzz/corpus/{name} is empty");
+    let tried = corpus.len() as u64 + (cases.end - cases.start);
     let begun = Instant::now();
-    run_on_threads(&run);
-    let (took, tried) = (begun.elapsed().as_secs_f64(), run.jobs());
-    let failure = run.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-    assert!(failure.is_none(), "{}", failure.unwrap_or_default());
+    for input in &corpus {
+        if let Err(why) = attempt(check, &input.bytes) {
+            panic!("tests/fuzz/corpus/{name}/{}: {}", input.name, shown(&input.bytes, &why));
+        }
+    }
+    for case in cases {
+        let mut input = Vec::new();
+        let made = caught(|| input = (target.make)(&mut numbers(seed, name, case), &corpus));
+        if let Err(why) = made.and_then(|()| attempt(check, &input)) {
+            let (place, file) = (format!("FUZZ_SEED={seed} FUZZ_CASE={case}"), leave(name, case, &input));
+            panic!(
+                "{name}: {place}: {}\nrepeat it: {place} cargo test --workspace --test fuzz -- --exact {name}\n\
+                 keep it: make {file} smaller where you can, and commit it below tests/fuzz/corpus/{name}",
+                shown(&input, &why)
+            );
+        }
+    }
+    let took = begun.elapsed().as_secs_f64();
     let rate = Duration::from_secs(tried).as_secs_f64() / took;
-    println!("figure: fuzz {}: {tried} cases in {took:.1} s, {rate:.0} each second", target.name);
+    println!("figure: fuzz {name}: {tried} cases in {took:.1} s, {rate:.0} each second");
     hold_memory();
 }
 
-/// Starts the threads, and waits for them as long as they get on.
-fn run_on_threads(run: &Arc<Run>) {
-    let (ended, end) = mpsc::channel();
-    for thread in 0..run.now.len() {
-        let (run, ended) = (Arc::clone(run), ended.clone());
-        let work = move || {
-            run.work(thread);
-            // The test has given up where the receiver is gone.
-            let _gone = ended.send(());
-        };
-        std::thread::Builder::new().name(format!("{thread}")).spawn(work).expect("a thread can be started");
-    }
-    drop(ended);
-    for _ in 0..run.now.len() {
-        loop {
-            match end.recv_timeout(LOOKED_AFTER) {
-                Ok(()) => break,
-                Err(RecvTimeoutError::Timeout) => run.look_after(),
-                Err(RecvTimeoutError::Disconnected) => panic!("a thread has ended too early"),
-            }
-        }
-    }
-}
-
-impl Run {
-    fn jobs(&self) -> u64 {
-        self.corpus.len() as u64 + self.cases.1
-    }
-
-    /// Takes one job after the other until there is none, or one has failed.
-    fn work(&self, thread: usize) {
-        while !self.failed.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.jobs() {
-                break;
-            }
-            self.is_at(thread, Some((number, Instant::now())));
-            let job = self.job(number);
-            let mut input = Vec::new();
-            let made = caught(|| input = self.input(&job));
-            if let Err(why) = made.and_then(|()| attempt(self.target.check, &input))
-                && !self.failed.swap(true, Ordering::Relaxed)
-            {
-                let told = self.tell(&job, &input, &why);
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-            }
-        }
-        self.is_at(thread, None);
-    }
-
-    fn is_at(&self, thread: usize, job: Option<(u64, Instant)>) {
-        *self.now[thread].lock().unwrap_or_else(PoisonError::into_inner) = job;
-    }
-
-    fn job(&self, number: u64) -> Job {
-        match usize::try_from(number) {
-            Ok(number) if number < self.corpus.len() => Job::Kept(number),
-            _ => Job::Drawn(self.cases.0 + number - self.corpus.len() as u64),
-        }
-    }
-
-    fn input(&self, job: &Job) -> Vec<u8> {
-        match job {
-            Job::Kept(which) => self.corpus[*which].bytes.clone(),
-            Job::Drawn(case) => {
-                (self.target.make)(&mut numbers(self.seed, self.target.name, *case), &self.corpus)
-            }
-        }
-    }
-
-    /// A failure in words, with how to repeat it and what to do about it.
-    fn tell(&self, job: &Job, input: &[u8], why: &str) -> String {
-        let name = self.target.name;
-        let shown = String::from_utf8_lossy(&input[..input.len().min(SHOWN)]).into_owned();
-        let place = self.place(job);
-        let again = match job {
-            Job::Kept(_) => String::new(),
-            Job::Drawn(case) => {
-                let file = leave(name, *case, input);
-                format!(
-                    "\nrepeat it: {place} cargo test --workspace --test fuzz -- --exact {name}\n\
-                     keep it: make {file} smaller where you can, and commit it below tests/fuzz/corpus/{name}"
-                )
-            }
-        };
-        format!("{name}: {place} fails: {why}\ninput, {} bytes: {shown}{again}", input.len())
-    }
-
-    /// Ends the run where a case hangs, or takes memory without end: the machine has other work.
-    fn look_after(&self) {
-        let at = self.now.iter().filter_map(|at| *at.lock().unwrap_or_else(PoisonError::into_inner));
-        let at: Vec<_> = at.map(|(number, since)| (self.place(&self.job(number)), since.elapsed())).collect();
-        let hangs = at.iter().find(|(_, time)| *time > kit::wait::patient(HANGS));
-        assert!(hangs.is_none(), "{}: it does not end: {hangs:?}", self.target.name);
-        if let Some(has) = memory("VmRSS").filter(|has| *has > MOST_MEMORY_KB) {
-            // What has been drawn is not drawn again here: it may be what takes the memory. And a thread cannot be
-            // ended.
-            eprintln!("{}: {has} kB of memory, with these at work: {at:?}", self.target.name);
-            std::process::abort();
-        }
-    }
-
-    /// Where an input is from, and what repeats it.
-    fn place(&self, job: &Job) -> String {
-        match job {
-            Job::Kept(which) => {
-                format!("tests/fuzz/corpus/{}/{}", self.target.name, self.corpus[*which].name)
-            }
-            Job::Drawn(case) => format!("FUZZ_SEED={} FUZZ_CASE={case}", self.seed),
-        }
-    }
+/// Why an input fails, and the input.
+fn shown(input: &[u8], why: &str) -> String {
+    let text = String::from_utf8_lossy(&input[..input.len().min(SHOWN)]);
+    format!("it fails: {why}\ninput, {} bytes: {text}", input.len())
 }
 
 /// The numbers that a case is drawn from. Those of two cases have nothing in common.
