@@ -7,7 +7,6 @@
 //! - The grid is complete: every kind has a file for every concern.
 //! - No file grows beyond what one reads at a sitting, tests included.
 //! - Properties draw the same cases in each run.
-//! - What runs at night alone is in the docs.
 //! - What users read is in plain words.
 //!
 //! Each rule is a function of sources, so that it is also held against sources that break it.
@@ -16,7 +15,6 @@
 
 mod imports;
 mod names;
-mod night;
 mod resolved;
 mod rooms;
 mod sources;

@@ -30,21 +30,31 @@ const SLICE: u64 = 200;
 /// How long a test of `.ci/run` may take.
 const LIMIT: Duration = Duration::from_mins(15);
 
-/// By title, with the seconds that each takes on two cores without another beside it.
+/// By title, with the seconds that each takes on two cores without another beside it. A comment says what covers for the
+/// tests below it at each change, beside the slices.
 const PASSED_BY: &[(&str, u64, Part)] = &[
+    // What large objects take at most, on the cluster tier. The figure is of the program that ships.
     ("chart::a_replica_at_rest_takes_little_memory", 12, Part::Release),
+    // The same cluster without an operator; and what else goes on while every replica is down. It stops every replica.
     ("chart::etcd_without_gatehouse_is_reached_by_its_service", 100, Part::Release),
+    // `tests/certificates.rs` on a real etcd; the states of a rotation beside the code.
     ("chart::etcd_follows_another_authority", 200, Part::Release),
+    // The same with one member: `chart::etcd_of_one_member_is_set_back_too`.
     ("chart::etcd_with_an_image_that_does_not_start_is_set_back", 160, Part::Release),
+    // The same tests by the chart; `tests/deploy` checks that both ways of deploying create the same objects.
     ("kustomize::every_example_is_applied_and_worked", 30, Part::Release),
     ("kustomize::a_rolling_restart_fails_no_call", 130, Part::Release),
     ("kustomize::a_killed_leader_is_replaced_and_nothing_is_done_twice", 50, Part::Release),
+    // The same faults in `tests/model`, at every step of every plan; `tests/api/tdset/crashing_operator.rs` and
+    // `tests/api/databasemigration/dying_operator.rs`.
     ("chart::etcd_outlives_an_operator_that_dies_at_every_point", 180, Part::Long1),
     ("chart::etcd_outlives_an_operator_that_loses_the_answer_at_every_point", 100, Part::Long1),
     ("chart::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect", 110, Part::Long1),
     ("chart::etcd_outlives_an_operator_that_is_answered_in_every_other_way", 780, Part::Long1),
+    // The same faults in `tests/model`; a recovery that nothing disturbs, on the cluster tier.
     ("chart::etcd_is_brought_back_by_an_operator_that_dies_at_it", 250, Part::Long2),
     ("chart::etcd_is_brought_back_by_an_operator_that_loses_answers", 220, Part::Long2),
+    // The same faults in `tests/model`.
     ("chart::etcd_gets_room_from_an_operator_that_dies_at_it", 50, Part::Long2),
     ("chart::etcd_gets_room_from_an_operator_that_loses_answers", 50, Part::Long2),
     (
@@ -61,10 +71,15 @@ const PASSED_BY: &[(&str, u64, Part)] = &[
     ("chart::etcd_asks_who_is_there_for_an_operator_that_loses_answers", 60, Part::Long2),
     ("chart::etcd_is_backed_up_by_an_operator_that_dies_at_it", 70, Part::Long2),
     ("chart::etcd_is_backed_up_by_an_operator_that_loses_answers", 60, Part::Long2),
+    // `tests/chains.rs`; single edits on the cluster tier.
     ("chart::etcd_is_the_same_whatever_way_it_came", 1200, Part::Long2),
+    // The tests of the reconciliation beside the code, of one cluster.
     ("chart::a_cluster_that_hangs_holds_up_no_other", 900, Part::Long2),
+    // The slices `silence` and `silence_of_all` in `tests/model`.
     ("chart::etcd_keeps_a_member_that_does_not_answer", 340, Part::Long2),
+    // The tests of the plan beside the code, of each object in each state of a cluster.
     ("chart::etcd_keeps_its_members_whatever_of_its_objects_is_deleted", 500, Part::Long2),
+    // The same tests with little data; which checks are left off at that size, in the tests beside the code.
     ("chart::etcd_of_two_gibibytes_is_grown_rolled_and_a_member_replaced", 330, Part::Long2),
 ];
 
