@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// Does something while Kubernetes migrates them, and hurries that on. A migration waits until the garbage collector has
 /// seen a state of the objects that is as late, which it learns by changes of one of them and else by the minute; and it
 /// looks for that later and later, but for changes of its own object.
-fn hurried<T>(widgets: &Widgets, work: impl FnOnce() -> T) -> T {
+fn hurried(widgets: &Widgets, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     let paths = [widgets.path("v1", PROBE), format!("{MIGRATIONS}/{}", widgets.name)];
     thread::scope(|scope| {
@@ -46,8 +46,8 @@ fn hurried<T>(widgets: &Widgets, work: impl FnOnce() -> T) -> T {
                 thread::park_timeout(Duration::from_secs(1));
             }
         });
-        work()
-    })
+        work();
+    });
 }
 
 /// It drops a version from `storedVersions` of which etcd still has an object. gatehouse does not believe that.
