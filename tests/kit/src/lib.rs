@@ -114,3 +114,25 @@ pub fn updates_expected() -> bool {
     assert!(!(is_set("UPDATE_EXPECTED") && is_set("CI")), "UPDATE_EXPECTED is not for a run with CI set");
     is_set("UPDATE_EXPECTED")
 }
+
+/// Compares a text with its expected file, by the lines that count. `UPDATE_EXPECTED` replaces the file.
+///
+/// # Panics
+/// A line differs.
+#[track_caller]
+pub fn expected(path: &std::path::Path, text: &str, counts: impl Fn(&str) -> bool) {
+    if updates_expected() {
+        std::fs::write(path, text).expect("the file can be written");
+    }
+    let known = std::fs::read_to_string(path).unwrap_or_default();
+    let known: Vec<_> = known.split('\n').filter(|line| counts(line)).collect();
+    let found: Vec<_> = text.split('\n').filter(|line| counts(line)).collect();
+    let same = found.iter().zip(&known).take_while(|(found, known)| found == known).count();
+    assert!(
+        found == known,
+        "{}: {:?} is made where {:?} was; UPDATE_EXPECTED=1 replaces it",
+        path.display(),
+        found.get(same),
+        known.get(same)
+    );
+}
