@@ -18,253 +18,142 @@ use serde_json::{Value, json};
 use super::bare::{self, Bare};
 use super::{Base, By, collection, etcdcluster, judged, patched, path, set, tdset, yaml};
 
-/// A base, the fault that is stored, an edit elsewhere, and a second fault with its field and who refuses it.
-type Row = (&'static Base, &'static str, &'static str, &'static str, &'static str, By);
+/// A second fault, its field, and who refuses it.
+type Second = (&'static str, &'static str, By);
 
-const BAD_VERSION: &str = "spec: {version: v3}";
-const BAD_RAMP: &str = "spec: {ramp: {up: {step: 0, every: 30s}}}";
+const VERSION: Second = ("spec: {version: v3}", "spec.version", By::Definition);
+const RAMP: Second = ("spec: {ramp: {up: {step: 0, every: 30s}}}", "spec.ramp.up.step", By::Definition);
+const INTERVAL: Second = ("spec: {intervalMint: 0}", "spec.intervalMint", By::Definition);
+
+/// A base, the fault that is stored, an edit elsewhere, and a second fault.
+type Row = (&'static Base, &'static str, &'static str, Second);
 
 const ROWS: &[Row] = &[
+    (&etcdcluster::NEW, "spec: {replicas: 9}", "spec: {paused: true}", VERSION),
     (
         &etcdcluster::NEW,
         "spec: {replicas: 9}",
         "spec: {paused: true}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
+        ("spec: {replicas: 10}", "spec.replicas", By::Definition),
     ),
-    (
-        &etcdcluster::NEW,
-        "spec: {replicas: 9}",
-        "spec: {paused: true}",
-        "spec: {replicas: 10}",
-        "spec.replicas",
-        By::Definition,
-    ),
-    (
-        &etcdcluster::NEW,
-        "spec: {storage: {size: 10GB}}",
-        "spec: {storage: {reclaimPolicy: Delete}}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
-    (
-        &etcdcluster::NEW,
-        "spec: {storage: {medium: Memory}, replicas: 0}",
-        "spec: {paused: true}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
+    (&etcdcluster::NEW, "spec: {storage: {size: 10GB}}", "spec: {storage: {reclaimPolicy: Delete}}", VERSION),
+    (&etcdcluster::NEW, "spec: {storage: {medium: Memory}, replicas: 0}", "spec: {paused: true}", VERSION),
     (
         &etcdcluster::NEW,
         "spec: {auth: {enabled: true}, tls: {mode: Disabled}}",
         "spec: {replicas: 5}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
+        VERSION,
     ),
     (
         &etcdcluster::NEW,
         "spec: {restore: {from: {name: a}}}",
         "spec: {replicas: 5}",
-        "spec: {backup: {destination: {gcs: {}}}}",
-        "spec.backup.destination.gcs",
-        By::Definition,
+        ("spec: {backup: {destination: {gcs: {}}}}", "spec.backup.destination.gcs", By::Definition),
     ),
     (
         &etcdcluster::NEW,
         "spec: {restore: {from: {name: a}}}",
         "spec: {paused: true}",
-        "spec: {restore: {from: {name: b}}}",
-        "spec.restore",
-        By::Gate,
+        ("spec: {restore: {from: {name: b}}}", "spec.restore", By::Gate),
     ),
     (
         &etcdcluster::NEW,
         "spec: {options: {extra: {data-dir: /a}}}",
         "spec: {paused: true}",
-        "spec: {options: {extra: {data-dir: /b}}}",
-        "spec.options.extra[data-dir]",
-        By::Gate,
+        ("spec: {options: {extra: {data-dir: /b}}}", "spec.options.extra[data-dir]", By::Gate),
     ),
     (
         &etcdcluster::NEW,
         "spec: {backup: {schedule: '@daily', destination: {s3: {bucket: abc}}}}",
         "spec: {backup: {suspend: true}}",
-        "spec: {restore: {}}",
-        "spec.restore",
-        By::Definition,
+        ("spec: {restore: {}}", "spec.restore", By::Definition),
     ),
     (
         &etcdcluster::NEW,
         "spec: {pod: {terminationGracePeriodSeconds: 0}}",
         "spec: {pod: {nodeSelector: {a: b}}}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
+        VERSION,
     ),
-    (
-        &etcdcluster::NEW,
-        "spec: {tls: {mode: Secrets}}",
-        "spec: {replicas: 5}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
-    (
-        &etcdcluster::NEW,
-        "spec: {backup: {schedule: '@daily'}}",
-        "spec: {replicas: 5}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
+    (&etcdcluster::NEW, "spec: {tls: {mode: Secrets}}", "spec: {replicas: 5}", VERSION),
+    (&etcdcluster::NEW, "spec: {backup: {schedule: '@daily'}}", "spec: {replicas: 5}", VERSION),
     (
         &etcdcluster::NEW,
         "spec: {backup: {schedule: '61 * * * *', destination: {persistentVolumeClaim: {claimName: a}}}}",
         "spec: {backup: {suspend: true}}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
+        VERSION,
     ),
     (
         &etcdcluster::NEW,
         "spec: {version: 3.4.1}",
         "spec: {replicas: 5}",
-        "spec: {storage: {storageClassName: Fast}}",
-        "spec.storage.storageClassName",
-        By::Definition,
+        ("spec: {storage: {storageClassName: Fast}}", "spec.storage.storageClassName", By::Definition),
     ),
     (
         &etcdcluster::NEW,
         "spec: {options: {extra: {data-dir: /a}}}",
         "spec: {options: {snapshotCount: 5000}}",
-        "spec: {options: {extra: {no-such-flag: a}}}",
-        "spec.options.extra[no-such-flag]",
-        By::Gate,
+        ("spec: {options: {extra: {no-such-flag: a}}}", "spec.options.extra[no-such-flag]", By::Gate),
     ),
     (
         &etcdcluster::NEW,
         "spec: {pod: {env: [{name: ETCD_NAME}]}}",
         "spec: {pod: {priorityClassName: high}}",
-        "spec: {pod: {priorityClassName: High}}",
-        "spec.pod.priorityClassName",
-        By::Gate,
+        ("spec: {pod: {priorityClassName: High}}", "spec.pod.priorityClassName", By::Gate),
     ),
-    (
-        &etcdcluster::OLD,
-        "spec: {size: 9}",
-        "spec: {storageSize: 20Gi}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
-    (
-        &etcdcluster::OLD,
-        "spec: {backupSchedule: never}",
-        "spec: {size: 5}",
-        BAD_VERSION,
-        "spec.version",
-        By::Definition,
-    ),
-    (
-        &tdset::NEW,
-        "spec: {defaultReplicas: -1}",
-        "spec: {resyncMinutes: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
-    ),
-    (
-        &tdset::NEW,
-        "spec: {timeZone: Local}",
-        "spec: {defaultReplicas: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
-    ),
+    (&etcdcluster::OLD, "spec: {size: 9}", "spec: {storageSize: 20Gi}", VERSION),
+    (&etcdcluster::OLD, "spec: {backupSchedule: never}", "spec: {size: 5}", VERSION),
+    (&tdset::NEW, "spec: {defaultReplicas: -1}", "spec: {resyncMinutes: 5}", RAMP),
+    (&tdset::NEW, "spec: {timeZone: Local}", "spec: {defaultReplicas: 5}", RAMP),
     (
         &tdset::NEW,
         "spec: {timeZone: Europe/Atlantis}",
         "spec: {defaultReplicas: 5}",
-        "spec: {timeZone: Europe/Utopia}",
-        "spec.timeZone",
-        By::Gate,
+        ("spec: {timeZone: Europe/Utopia}", "spec.timeZone", By::Gate),
     ),
     (
         &tdset::NEW,
         "spec: {windows: [{name: a, from: '08:00', to: '08:00', replicas: 1}]}",
         "spec: {windows: [{name: a, from: '08:00', to: '08:00', replicas: 2}]}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
     (
         &tdset::NEW,
         "spec: {windows: [{name: a, from: '8', to: '09:00', replicas: 1}]}",
         "spec: {windows: [{name: a, from: '8', to: '09:00', replicas: 2}]}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
     (
         &tdset::NEW,
         "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {}}]}",
         "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 2, season: {}}]}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
     (
         &tdset::NEW,
         "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
         "spec: {defaultReplicas: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
     (
         &tdset::NEW,
         "spec: {exceptions: [{name: a, dates: ['2026-12-25']}]}",
         "spec: {defaultReplicas: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
     (
         &tdset::NEW,
         "spec: {target: {ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
         "spec: {defaultReplicas: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
+        RAMP,
     ),
-    (
-        &tdset::NEW,
-        "spec: {ramp: {down: {step: 0, every: 5d}}}",
-        "spec: {defaultReplicas: 5}",
-        BAD_RAMP,
-        "spec.ramp.up.step",
-        By::Definition,
-    ),
+    (&tdset::NEW, "spec: {ramp: {down: {step: 0, every: 5d}}}", "spec: {defaultReplicas: 5}", RAMP),
     (
         &tdset::OLD,
         "spec: {schedulingConfig: [{startTime: 8, endTime: 8, replica: 1}]}",
         "spec: {defaultReplica: 5}",
-        "spec: {intervalMint: 0}",
-        "spec.intervalMint",
-        By::Definition,
+        INTERVAL,
     ),
-    (
-        &tdset::OLD,
-        "spec: {container: {port: 0}}",
-        "spec: {container: {image: other}}",
-        "spec: {intervalMint: 0}",
-        "spec.intervalMint",
-        By::Definition,
-    ),
+    (&tdset::OLD, "spec: {container: {port: 0}}", "spec: {container: {image: other}}", INTERVAL),
 ];
 
 /// A name that is too long, in place of the one that a row's number gives.
@@ -368,7 +257,7 @@ struct Place<'a> {
 /// Tries every edit on every object, without storing any.
 fn edit_all(place: &Place, stored: &[Value], gate: bool, doubts: &mut String) {
     for (index, object) in stored.iter().enumerate() {
-        let (_, fault, elsewhere, second, field, by) = &ROWS[index % ROWS.len()];
+        let (_, fault, elsewhere, (second, field, by)) = &ROWS[index % ROWS.len()];
         let fault = if index < ROWS.len() { fault } else { "a name that is too long" };
         let path = path(place.namespace, object);
         let stored = place.objects.at(&path);
