@@ -123,6 +123,7 @@ fn colours_are_for_terminals_that_want_them() {
         let line = format!("{gatehouse} schedule preview -f {} --from 2026-10-24", manifest("berlin-autumn"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(root());
+        command.env("TERM", "xterm");
         match no_colour {
             Some(value) => command.env("NO_COLOR", value),
             None => command.env_remove("NO_COLOR"),
@@ -135,6 +136,11 @@ fn colours_are_for_terminals_that_want_them() {
     assert!(plain.contains("25 h") && !plain.contains("\u{1b}[36m"), "{plain}");
     assert!(is_coloured(&on_a_terminal(None)));
     assert!(is_coloured(&on_a_terminal(Some(""))), "an empty NO_COLOR is none");
+    let piped = |color: &str| {
+        shown(&run(&["--color", color, "-f", &manifest("berlin-autumn"), "--from", "2026-10-24"]))
+    };
+    assert!(is_coloured(&piped("always")), "also where no terminal is");
+    assert!(!piped("auto").contains('\u{1b}') && !piped("never").contains('\u{1b}'));
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub struct Cli {
     /// How log lines look: text on a terminal and JSON elsewhere, unless said otherwise.
     #[arg(long, global = true, value_enum, default_value_t, env = "GATEHOUSE_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// When results and messages have colours.
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub color: output::Color,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -76,6 +79,7 @@ pub enum Command {
 /// Does what the command line says.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
+    cli.color.apply();
     let filter = std::env::var(FILTER_VARIABLE).ok();
     let writing = match cli.command {
         Command::Serve(_) => Writing::Queued,

@@ -4,8 +4,10 @@
 //! reading (`| head`) is no error.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -49,6 +51,35 @@ impl Format {
             (Self::Json, items) => indented(&List { api_version: "v1", kind: "List", items }),
         }
     }
+}
+
+/// When results and messages have colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal that has colours, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl Color {
+    /// Holds for all that this process writes from here on.
+    pub(super) fn apply(self) {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// Whether what is written to a stream has colours.
+pub(super) fn is_coloured(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }
 
 /// Several objects as one.
@@ -167,7 +198,7 @@ pub(super) fn note(text: &str) {
 }
 
 fn say(label: &str, colour: &str, text: &str) {
-    if io::stderr().is_terminal() {
+    if is_coloured(&io::stderr()) {
         note(&format!("\u{1b}[1;{colour}m{label}\u{1b}[0m {text}"));
     } else {
         note(&format!("{label} {text}"));

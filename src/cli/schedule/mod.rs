@@ -9,7 +9,7 @@ mod preview;
 mod svg;
 mod text;
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -34,8 +34,8 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Reads TDSets of both versions and of schedule.rs/v1; objects of other kinds are skipped. Dates of datesFrom are \
-                  taken from a ConfigMap of that name among the files. Colours are for terminals, and not for those where \
-                  NO_COLOR is set.\n\n\
+                  taken from a ConfigMap of that name among the files. Colours are for terminals where NO_COLOR is not \
+                  set, or as --color says.\n\n\
                   Exit codes: 0 shown, 1 an object is refused, 2 the command line is wrong or something could not be \
                   read. Except with 0 nothing is shown."
 )]
@@ -150,7 +150,7 @@ pub fn run(command: &Command) -> Result<ExitCode, Failure> {
         output::error("no TDSet in what -f names");
         return Ok(ExitCode::from(USAGE));
     }
-    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let colours = output::is_coloured(&io::stdout());
     output::print(&match options.output {
         Format::Text => text::render(&found.previews, colours),
         Format::Svg => svg::render(&found.previews),
