@@ -18,6 +18,7 @@ use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::kinds;
 use gatehouse::kinds::databasemigration::api::v1::DatabaseMigration;
+use gatehouse::kinds::databasemigration::assignment::{self, Assignment};
 use gatehouse::kinds::databasemigration::observation as seen;
 use gatehouse::kinds::databasemigration::resources as migration;
 use gatehouse::kinds::databasemigration::spec::Spec as MigrationSpec;
@@ -38,6 +39,12 @@ use serde_json::{Value, json};
 
 /// The image of the program in pods.
 const IMAGE: &str = "gatehouse.dev/gatehouse:0.1.0";
+
+/// The checksum of the text of [`full_assignment`]: another one runs every DatabaseMigration again.
+const ASSIGNMENT: &str = "sha256:6ce6c38c1ef699041ba245f3ef93b635ead34a62bb10ef6ca8eb3dda1aa4e000";
+
+/// The hash of its plan: another one takes each approval away.
+const PLAN_HASH: &str = "28b81e04808cc984cbf76a96a1db4cf63d11e0cf318311dad7c68c3297a4682f";
 
 /// Whom members trust, where they speak TLS.
 const AUTHORITY: &[u8] = include_bytes!("../../src/kinds/etcdcluster/resources/certificates/authority.pem");
@@ -207,10 +214,59 @@ fn what_is_made_of_a_tdset_stays_the_same() {
 #[test]
 fn what_is_made_of_a_databasemigration_stays_the_same() {
     let objects = objects("databasemigrations");
-    assert!(objects.len() >= 2, "{:?}", objects.keys());
+    assert!(objects.len() >= 3, "{:?}", objects.keys());
     for (name, object) in objects {
         is_known("databasemigrations", &name, &object);
         let object: DatabaseMigration = serde_json::from_value(object).unwrap();
         is_as_before("databasemigrations", &name, &made_of_migration(&object));
     }
+}
+
+/// An assignment in which each field is given.
+fn full_assignment() -> Value {
+    let checksum = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    json!({
+        "version": 1,
+        "database": {"engine": "MariaDB", "host": "db.shop.svc", "port": 3307, "name": "/database/a.db",
+            "file": "claim/a.db", "tls": "VerifyCA"},
+        "history": {"schema": "admin", "table": "history", "series": "orders"},
+        "object": {"namespace": "shop", "name": "orders", "uid": "8a0b"},
+        "run": {"uid": "8a0b.7", "attempt": 2},
+        "mode": "Revert",
+        "scripts": [
+            {"id": "001", "kind": "Data", "up": {"file": "000.up.sql", "secret": true},
+                "down": {"file": "000.down.sql"}, "checksum": checksum, "planned": checksum,
+                "plannedDown": checksum, "transaction": "None", "idempotent": true,
+                "timeouts": {"statement": "1m", "lock": "500ms"}},
+            {"id": "002", "kind": "Schema", "up": {"file": "001.up.sql"}, "transaction": "Required",
+                "idempotent": false, "timeouts": {}},
+            {"id": "003", "kind": "Check", "up": {"file": "002.up.sql"}, "transaction": "Required",
+                "idempotent": false, "timeouts": {}},
+        ],
+        "baseline": "001",
+        "existingTables": "Refuse",
+        "outOfOrder": "Allow",
+        "onFailure": "RevertThisRun",
+        "acceptChecksums": {"001": checksum},
+        "resolve": {"id": "001", "as": "applied"},
+        "lockWait": "90s",
+        "approvedPlanHash": "e".repeat(64),
+    })
+}
+
+#[test]
+fn an_assignment_and_the_hash_of_its_plan_stay_the_same() {
+    let written = serde_json::to_string(&full_assignment()).unwrap();
+    let read = Assignment::read(&written).unwrap();
+    assert_eq!(json!(read), full_assignment());
+    let text = serde_json::to_string(&read).unwrap();
+    assert_eq!(assignment::checksum(text.as_bytes()), ASSIGNMENT);
+    let scripts = read.scripts.iter().map(|script| assignment::Planned {
+        id: &script.id,
+        kind: script.kind,
+        transaction: script.transaction,
+        checksum: &script.id,
+        down: script.down.as_ref().map(|down| down.file.as_str()),
+    });
+    assert_eq!(assignment::plan_hash(&read, scripts), PLAN_HASH);
 }
