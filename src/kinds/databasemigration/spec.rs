@@ -95,8 +95,8 @@ impl Spec {
             given.and_then(|given| given.get().ok()).unwrap_or(absent)
         };
         // What v1alpha1 calls it.
-        let thresholds = spec.legacy.and_then(|legacy| legacy.validation?.performance_thresholds);
-        let old_deadline = thresholds.and_then(|thresholds| thresholds.max_migration_time);
+        let old_deadline = spec.legacy.as_ref().and_then(|legacy| legacy.max_migration_time()?.as_str());
+        let old_deadline = old_deadline.map(duration::Duration::from);
         let tls = spec.database.tls.as_ref();
         let has_authority = tls.is_some_and(|tls| tls.ca_secret.is_some());
         let unsaid = if has_authority { TlsMode::VerifyFull } else { TlsMode::Require };

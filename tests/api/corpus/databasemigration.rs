@@ -131,7 +131,7 @@ pub const OF_OLD: &[Row] = &[
     ),
     (
         "spec: {migration: {strategy: shadow-table, parallel: true, batchSize: 7}, rollback: {automatic: true, strategy: graceful}, \
-         notifications: {slack: {webhook: a}}, validation: {preChecks: [{type: connection}], performanceThresholds: {maxDowntime: 0s}}}",
+         notifications: {slack: {webhook: a}}, validation: {preChecks: [{type: connection}], performanceThresholds: {maxDowntime: 0s, maxRows: 7}, other: [a]}}",
         "",
         Nobody,
     ),

@@ -21,10 +21,7 @@ use crate::api::duration::{self, Duration};
 pub use database::{
     CredentialsSecret, Database, DatabaseFile, Engine, History, SecretKey, SecretName, Tls, TlsMode,
 };
-pub use legacy::{
-    DataIntegrityChecks, Email, Legacy, LegacyMigration, LegacyRollback, LegacyValidation, Notifications,
-    PerformanceThresholds, PreCheck, RollbackStrategy, Slack, Strategy,
-};
+pub use legacy::Legacy;
 pub use script::{KeyReference, Script, ScriptKind, Source, Timeouts, Transaction};
 pub use status::{
     AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, Phase, PlanStatus,

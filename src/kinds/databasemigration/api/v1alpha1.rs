@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::v1::{LegacyRollback, LegacyValidation, Notifications, PlanStatus, Strategy};
+use super::v1::{Legacy, PlanStatus};
 use crate::api::definition::undescribed;
 use crate::api::duration::{self, Duration};
 
@@ -75,16 +75,16 @@ pub struct DatabaseMigrationSpec {
 
     /// What is checked. Only maxMigrationTime is acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<LegacyValidation>,
+    pub validation: Option<Legacy>,
 
     /// How it is rolled back. Not acted on: a script that fails leaves nothing behind where its database can take back
     /// what it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rollback: Option<LegacyRollback>,
+    pub rollback: Option<Legacy>,
 
     /// Who is notified. Not acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub notifications: Option<Notifications>,
+    pub notifications: Option<Legacy>,
 }
 
 /// A database.
@@ -153,8 +153,9 @@ pub enum SslMode {
 #[serde(rename_all = "camelCase")]
 pub struct Migration {
     /// shadow-table, blue-green or rolling. Not acted on: scripts run in place, as they are written.
+    #[schemars(length(max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<String>,
 
     /// The scripts, in the order in which they are run; 1 to 256.
     #[schemars(length(min = 1, max = 256))]

@@ -1,13 +1,11 @@
 //! Warnings about a DatabaseMigration that is accepted.
 
-use serde_json::{Value, json};
-
 use super::scripts::sources;
 use crate::api::field::Validation;
 use crate::api::script;
 use crate::kinds::databasemigration::api::sql::{self, Budget};
 use crate::kinds::databasemigration::api::v1::{
-    DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
+    DatabaseMigrationSpec, Engine, Legacy, Mode, ScriptKind, TlsMode, Transaction,
 };
 
 /// Most warnings about scripts.
@@ -108,30 +106,8 @@ fn connection(spec: &DatabaseMigrationSpec, validation: &mut Validation) {
 
 /// What is kept of an ancestor and not acted on.
 fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, validation: &mut Validation) {
-    if spec.legacy.is_none() || old.is_some_and(|old| old.legacy == spec.legacy) {
-        return;
-    }
-    let mut legacy = json!(spec.legacy);
-    // The one that is acted on.
-    let acted_on = legacy.pointer_mut("/validation/performanceThresholds").and_then(Value::as_object_mut);
-    if let Some(thresholds) = acted_on {
-        thresholds.remove("maxMigrationTime");
-        if thresholds.is_empty()
-            && let Some(validation) = legacy.get_mut("validation").and_then(Value::as_object_mut)
-        {
-            validation.remove("performanceThresholds");
-        }
-    }
-    for field in leaves(&legacy) {
+    let new = spec.legacy.as_ref().filter(|_| old.is_none_or(|old| old.legacy != spec.legacy));
+    for field in new.into_iter().flat_map(Legacy::ignored) {
         validation.warn(format!("spec.legacy.{field}: is kept, and not acted on"));
     }
-}
-
-/// The paths of what is given, two steps deep.
-fn leaves(legacy: &Value) -> Vec<String> {
-    let parts = legacy.as_object().into_iter().flatten();
-    let fields = parts.flat_map(|(part, value)| {
-        value.as_object().into_iter().flatten().map(move |(field, _)| format!("{part}.{field}"))
-    });
-    fields.collect()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::api::duration;
 use crate::api::field::{FieldError, Path, Validation};
-use crate::kinds::databasemigration::api::v1::DatabaseMigrationSpec;
+use crate::kinds::databasemigration::api::v1::{DatabaseMigrationSpec, Legacy};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -37,11 +37,11 @@ pub(super) fn validate(spec: &DatabaseMigrationSpec, validation: &mut Validation
         let most = Duration::from_hours(1);
         within(path.at("retry").at("backoff"), retry.backoff.as_ref(), SECOND, most, "1s to 1h");
     }
-    let thresholds =
-        spec.legacy.as_ref().and_then(|legacy| legacy.validation.as_ref()?.performance_thresholds.as_ref());
-    if let Some(thresholds) = thresholds {
+    if let Some(given) = spec.legacy.as_ref().and_then(Legacy::max_migration_time) {
         let path = path.at("legacy").at("validation").at("performanceThresholds").at("maxMigrationTime");
-        within(path, thresholds.max_migration_time.as_ref(), MINUTE, WEEK, "1m to 168h");
+        // A value that is no text is no duration, and is shown as it is written.
+        let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+        within(path, Some(&duration::Duration(text)), MINUTE, WEEK, "1m to 168h");
     }
     if let Some(runner) = &spec.runner {
         let path = path.at("runner");

@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::Version;
 use crate::api::validation::{self, Change, Written};
+use crate::api::{Kind as _, Version};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 
 fn object(change: &Value) -> Value {
@@ -302,6 +302,24 @@ fn an_authority_that_is_not_used_is_reported() {
     };
     tells(&with("Require"), "spec.database.tls.mode", "VerifyFull");
     assert_eq!([with("VerifyCA"), with("VerifyFull")], [[""; 0]; 2]);
+}
+
+#[test]
+fn fields_of_an_ancestor_stay_and_only_the_longest_time_is_validated() {
+    let limits = |value: Value| json!({"validation": {"other": 1, "performanceThresholds": value}});
+    let of_hub = |value: Value| json!({"spec": {"legacy": limits(value)}});
+    assert_eq!(faults(&of_hub(json!({"maxMigrationTime": "2h", "other": [1]}))), [""; 0]);
+    let field = "spec.legacy.validation.performanceThresholds.maxMigrationTime";
+    for (value, part) in [(json!("1s"), "1m to 168h"), (json!(60), "unit"), (json!({"a": 1}), "duration")] {
+        tells(&faults(&of_hub(json!({"maxMigrationTime": value}))), field, part);
+    }
+    let told = warnings(&json!({"spec": {"legacy": {"validation": {
+        "preChecks": [], "performanceThresholds": {"maxMigrationTime": "2h"}}}}}));
+    assert_eq!(told, ["spec.legacy.validation.preChecks: is kept, and not acted on"]);
+    let schemas = DatabaseMigrationKind.schemas();
+    let of_spoke = json!({"spec": limits(json!({"other": {"a": [1]}}))});
+    assert!(schemas.of(Version::V1Alpha1).unknown_fields(&of_spoke).is_empty());
+    assert!(schemas.of(Version::V1).unknown_fields(&of_hub(json!({"other": 1}))).is_empty());
 }
 
 #[test]
