@@ -34,7 +34,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kinds/KIND/api/transaction", &[]),
     ("kinds/KIND/etcd", &[]),
     ("kinds/KIND/agent", &[]),
-    ("kinds/KIND/assignment", &["api"]),
+    ("kinds/KIND/assignment", &["api", "kinds/KIND/api"]),
     ("kinds/KIND/backup", &["kinds/KIND/etcd", "runtime"]),
     ("kinds/KIND/result", &["kinds/KIND/assignment"]),
     (
@@ -42,7 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "api/checksum",
             "api/script",
-            "kinds/KIND/api/transaction",
+            "kinds/KIND/api",
             "kinds/KIND/assignment",
             "kinds/KIND/result",
             "runtime",
@@ -62,7 +62,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "kinds/KIND/result",
         ],
     ),
-    ("kinds/KIND/spec", &["api", "kinds/KIND/api", "kinds/KIND/names", "kinds/KIND/observation"]),
+    (
+        "kinds/KIND/spec",
+        &["api", "kinds/KIND/api", "kinds/KIND/assignment", "kinds/KIND/names", "kinds/KIND/observation"],
+    ),
     (
         "kinds/KIND/resources",
         &[

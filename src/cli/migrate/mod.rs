@@ -7,6 +7,7 @@ mod run;
 mod status;
 mod target;
 mod wait;
+mod words;
 
 use std::process::ExitCode;
 

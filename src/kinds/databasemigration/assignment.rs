@@ -8,15 +8,16 @@
 mod hash;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::duration;
+
 pub use hash::{Planned, plan_hash};
 
+pub use super::api::v1::{Engine, ExistingTables, OnFailure, OutOfOrder, ScriptKind, TlsMode, Transaction};
 pub use crate::api::checksum::{checksum, is_checksum};
-use crate::api::duration;
 
 /// The version of this format.
 pub const VERSION: u32 = 1;
@@ -27,6 +28,8 @@ pub const STATEMENT_TIMEOUT: &str = "5m";
 pub const LOCK_TIMEOUT: &str = "3s";
 /// How long a run waits for another run of the same series, unless the spec says otherwise.
 pub const LOCK_WAIT: &str = "1m";
+/// The table of the history, unless the spec says otherwise.
+pub const TABLE: &str = "gatehouse_migrations";
 /// The longest id of a script.
 pub const LONGEST_ID: usize = 128;
 /// The longest name of a history table: PostgreSQL cuts names at 63 bytes, and a second table has a suffix.
@@ -97,67 +100,12 @@ pub struct Database {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// How the connection is encrypted. Absent: Require; for SQLite nothing is.
-    #[serde(default)]
+    #[serde(default = "require")]
     pub tls: TlsMode,
 }
 
-/// What a database is.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
-pub enum Engine {
-    /// PostgreSQL, from 12 on.
-    #[value(name = "PostgreSQL", alias = "postgresql", alias = "postgres")]
-    PostgreSQL,
-    /// MySQL, from 8.0 on.
-    #[value(name = "MySQL", alias = "mysql")]
-    MySQL,
-    /// MariaDB, from 10.6 on.
-    #[value(name = "MariaDB", alias = "mariadb")]
-    MariaDB,
-    /// A file of SQLite 3.
-    #[value(name = "SQLite", alias = "sqlite")]
-    SQLite,
-}
-
-impl Engine {
-    /// The port that its servers listen on, unless configured otherwise.
-    #[must_use]
-    pub const fn port(self) -> Option<u16> {
-        match self {
-            Self::PostgreSQL => Some(5432),
-            Self::MySQL | Self::MariaDB => Some(3306),
-            Self::SQLite => None,
-        }
-    }
-
-    /// Whether it can take back a change of the schema: MySQL and MariaDB commit before and after each.
-    #[must_use]
-    pub const fn rolls_back_schema(self) -> bool {
-        matches!(self, Self::PostgreSQL | Self::SQLite)
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, formatter)
-    }
-}
-
-/// How a connection is encrypted.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum TlsMode {
-    /// Not at all.
-    #[value(name = "Disable", alias = "disable")]
-    Disable,
-    /// Encrypted, whatever certificate the server has.
-    #[default]
-    #[value(name = "Require", alias = "require")]
-    Require,
-    /// The server's certificate is of the given authority.
-    #[value(name = "VerifyCA", alias = "verify-ca")]
-    VerifyCA,
-    /// The same, and it is for the name that was dialled.
-    #[value(name = "VerifyFull", alias = "verify-full")]
-    VerifyFull,
+const fn require() -> TlsMode {
+    TlsMode::Require
 }
 
 /// Where the history is kept, in the database itself.
@@ -182,7 +130,7 @@ impl Default for History {
 }
 
 fn table() -> String {
-    "gatehouse_migrations".to_owned()
+    TABLE.to_owned()
 }
 
 fn series() -> String {
@@ -281,28 +229,6 @@ pub struct Source {
     pub secret: bool,
 }
 
-/// What a script is for.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScriptKind {
-    /// It changes the schema.
-    #[default]
-    Schema,
-    /// It changes data.
-    Data,
-    /// It reads, and must return no rows.
-    Check,
-}
-
-/// Whether a script runs in a transaction.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transaction {
-    /// In one, together with its row of the history.
-    #[default]
-    Required,
-    /// In none: one statement that cannot run in one.
-    None,
-}
-
 /// How long statements may take.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -332,37 +258,6 @@ impl Timeouts {
 fn limit(given: Option<&duration::Duration>, absent: &str) -> Option<Duration> {
     let given = given.and_then(|given| given.get().ok());
     given.or_else(|| duration::parse(absent).ok()).filter(|limit| !limit.is_zero())
-}
-
-/// What is done on first contact with a database that has tables, where no baseline is named.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExistingTables {
-    /// Nothing runs.
-    Refuse,
-    /// All scripts run.
-    Ignore,
-}
-
-/// Whether a script may run although a later one has.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum OutOfOrder {
-    /// No.
-    #[default]
-    #[value(name = "Reject", alias = "reject")]
-    Reject,
-    /// Yes.
-    #[value(name = "Allow", alias = "allow")]
-    Allow,
-}
-
-/// What follows a script that fails.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// Nothing: what was applied before stays.
-    #[default]
-    Stop,
-    /// What this run applied is taken back by the down scripts, the latest first.
-    RevertThisRun,
 }
 
 /// The outcome of a script in doubt, as a user found out.

@@ -14,15 +14,14 @@ use super::names::{RESOLVE, RETRY};
 use crate::api::duration;
 use crate::api::field::FieldError;
 use crate::api::identity::identity;
+use crate::kinds::databasemigration::api::pod::{Items, certificates};
 use crate::kinds::databasemigration::api::v1::{
-    Database, DatabaseMigration, DeletionPolicy, ExistingTables, KeyReference, Mode, OnFailure, OutOfOrder,
-    Requirement, Runner, Script, Source, TlsMode,
+    self, DatabaseFile, DatabaseMigration, DeletionPolicy, Engine, ExistingTables, KeyReference, Mode,
+    OnFailure, OutOfOrder, Requirement, Runner, ScriptKind, TlsMode, Transaction,
 };
+use crate::kinds::databasemigration::assignment::{History, TABLE, Timeouts};
 
-pub use series::{History, Series};
-
-/// The table of the history, unless the spec says otherwise.
-const TABLE: &str = "gatehouse_migrations";
+pub use series::Series;
 
 /// A DatabaseMigration, as far as it asks for something.
 #[derive(Clone, Debug)]
@@ -33,8 +32,6 @@ pub struct Spec {
     pub faults: Vec<FieldError>,
     /// The database.
     pub database: Database,
-    /// How the connection is protected.
-    pub tls_mode: TlsMode,
     /// Where the history is kept.
     pub history: History,
     /// The series that scripts are applied to; none where they are only planned or rehearsed.
@@ -77,6 +74,71 @@ pub struct Spec {
     pub resolve: Option<String>,
 }
 
+/// A database.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// Its kind.
+    pub engine: Engine,
+    /// Its server; none with SQLite.
+    pub host: Option<String>,
+    /// Its port, as far as one is given.
+    pub port: Option<u16>,
+    /// Its name; empty with SQLite.
+    pub name: String,
+    /// Its file; none but with SQLite.
+    pub file: Option<DatabaseFile>,
+    /// How the connection is protected.
+    pub tls: TlsMode,
+    /// The files with the user and the password.
+    pub credentials: Items,
+    /// The files with the certificates.
+    pub certificates: Items,
+    /// The Secrets of the connection, as they are written: other words ask for another run.
+    pub reach: String,
+}
+
+/// A script.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Its id.
+    pub id: String,
+    /// What it is for.
+    pub kind: ScriptKind,
+    /// Its text.
+    pub up: Source,
+    /// The text that reverts it.
+    pub down: Option<Source>,
+    /// The checksum that the text has to have.
+    pub checksum: Option<String>,
+    /// Whether it runs in a transaction.
+    pub transaction: Transaction,
+    /// Whether it may run again after a run whose end is not known.
+    pub is_idempotent: bool,
+    /// How long its statements may take, as far as that is given.
+    pub timeouts: Timeouts,
+}
+
+/// Where a text comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The text itself.
+    Inline(String),
+    /// A key of a ConfigMap.
+    ConfigMap(KeyReference),
+    /// A key of a Secret.
+    Secret(KeyReference),
+    /// No text is given, which the gate rejects.
+    Absent,
+}
+
+impl Source {
+    /// The key of a ConfigMap that the text is in.
+    #[must_use]
+    pub const fn config_map(&self) -> Option<&KeyReference> {
+        if let Self::ConfigMap(reference) = self { Some(reference) } else { None }
+    }
+}
+
 identity!(Spec);
 
 impl Spec {
@@ -97,14 +159,11 @@ impl Spec {
         // What v1alpha1 calls it.
         let old_deadline = spec.legacy.as_ref().and_then(|legacy| legacy.max_migration_time()?.as_str());
         let old_deadline = old_deadline.map(duration::Duration::from);
-        let tls = spec.database.tls.as_ref();
-        let has_authority = tls.is_some_and(|tls| tls.ca_secret.is_some());
-        let unsaid = if has_authority { TlsMode::VerifyFull } else { TlsMode::Require };
         Self {
-            tls_mode: tls.and_then(|tls| tls.mode).unwrap_or(unsaid),
             series: series(object),
             history: history(object),
-            scripts: spec.scripts,
+            database: database(spec.database),
+            scripts: spec.scripts.into_iter().map(script).collect(),
             baseline: spec.baseline,
             existing_tables: spec.existing_tables,
             out_of_order: spec.out_of_order.unwrap_or_default(),
@@ -124,7 +183,6 @@ impl Spec {
             ttl: time(runner.ttl.as_ref(), Duration::from_hours(24)),
             retry: annotation(RETRY),
             resolve: annotation(RESOLVE),
-            database: spec.database,
             runner,
             faults,
             metadata,
@@ -134,7 +192,62 @@ impl Spec {
     /// The ConfigMaps that scripts come from.
     #[must_use]
     pub fn config_maps(&self) -> BTreeSet<&str> {
-        config_maps(&self.scripts)
+        self.scripts
+            .iter()
+            .flat_map(texts)
+            .filter_map(|text| Some(text.config_map()?.name.as_str()))
+            .collect()
+    }
+}
+
+fn database(given: v1::Database) -> Database {
+    let tls = given.tls.as_ref();
+    let has_authority = tls.is_some_and(|tls| tls.ca_secret.is_some());
+    let absent = if has_authority { TlsMode::VerifyFull } else { TlsMode::Require };
+    let json = |text: serde_json::Result<String>| text.unwrap_or_default();
+    Database {
+        tls: tls.and_then(|tls| tls.mode).unwrap_or(absent),
+        certificates: certificates(&given),
+        reach: [
+            json(serde_json::to_string(&given.credentials_secret)),
+            json(serde_json::to_string(&given.tls)),
+        ]
+        .join(","),
+        credentials: given.credentials_secret.map(credentials).unwrap_or_default(),
+        engine: given.engine,
+        host: given.host,
+        port: given.port.and_then(|port| u16::try_from(port).ok()),
+        name: given.name.unwrap_or_default(),
+        file: given.file,
+    }
+}
+
+fn credentials(secret: v1::CredentialsSecret) -> Items {
+    let key = |given: Option<String>, name: &str| (given.unwrap_or_else(|| name.to_owned()), name.to_owned());
+    let keys = [key(secret.username_key, "username"), key(secret.password_key, "password")];
+    Items::from([(secret.name, BTreeSet::from(keys))])
+}
+
+fn script(given: v1::Script) -> Script {
+    let timeouts = given.timeouts.unwrap_or_default();
+    Script {
+        id: given.id,
+        kind: given.kind,
+        up: source(given.up),
+        down: given.down.map(source),
+        checksum: given.checksum,
+        transaction: given.transaction.unwrap_or_default(),
+        is_idempotent: given.idempotent.unwrap_or_default(),
+        timeouts: Timeouts { statement: timeouts.statement, lock: timeouts.lock },
+    }
+}
+
+fn source(given: v1::Source) -> Source {
+    match given {
+        v1::Source { inline: Some(text), .. } => Source::Inline(text),
+        v1::Source { secret_key_ref: Some(reference), .. } => Source::Secret(reference),
+        v1::Source { config_map_key_ref: Some(reference), .. } => Source::ConfigMap(reference),
+        v1::Source { .. } => Source::Absent,
     }
 }
 
@@ -156,14 +269,9 @@ pub fn series(object: &DatabaseMigration) -> Option<Series> {
     applies.then(|| Series::of(namespace, &object.spec.database, &history(object)))
 }
 
-/// The texts of a script: its own, and the one that takes it back.
+/// The texts of a script: its own, and the one that reverts it.
 pub fn texts(script: &Script) -> impl Iterator<Item = &Source> {
     std::iter::once(&script.up).chain(&script.down)
-}
-
-fn config_maps(scripts: &[Script]) -> BTreeSet<&str> {
-    let references = scripts.iter().flat_map(texts).filter_map(|text| text.config_map_key_ref.as_ref());
-    references.map(|KeyReference { name, .. }| name.as_str()).collect()
 }
 
 /// How far another object goes, and the ids of its scripts.
@@ -176,7 +284,9 @@ pub fn goal(object: &DatabaseMigration) -> (Mode, Vec<String>) {
 /// Names of what another object of the namespace may change for this one: ConfigMaps with scripts, and other migrations.
 #[must_use]
 pub fn subjects(object: &DatabaseMigration) -> (BTreeSet<String>, BTreeSet<String>) {
-    let config_maps = config_maps(&object.spec.scripts).into_iter().map(str::to_owned).collect();
+    let texts = object.spec.scripts.iter().flat_map(|script| std::iter::once(&script.up).chain(&script.down));
+    let references = texts.filter_map(|text| text.config_map_key_ref.as_ref());
+    let config_maps = references.map(|reference| reference.name.clone()).collect();
     let others = object.spec.requires.iter().flatten().map(|requirement| requirement.name.clone()).collect();
     (config_maps, others)
 }
@@ -202,7 +312,10 @@ mod tests {
             (spec.history.table.as_str(), spec.history.series.as_str()),
             ("gatehouse_migrations", "shop")
         );
-        assert_eq!((spec.tls_mode, spec.mode, spec.approval), (TlsMode::Require, Mode::Apply, None));
+        let database = &spec.database;
+        assert_eq!((database.tls, spec.mode, spec.approval), (TlsMode::Require, Mode::Apply, None));
+        let script = &spec.scripts[0];
+        assert_eq!((script.transaction, script.is_idempotent), (Transaction::Required, false));
         assert_eq!((spec.retries, spec.backoff, spec.retry), (5, Duration::from_secs(30), None));
         let (config_maps, others) = subjects(&object);
         assert!(config_maps.contains("sql") && others.contains("base"));

@@ -168,6 +168,14 @@ pub struct Destination {
 
 identity!(Spec);
 
+/// Retention counts time, unless the spec says otherwise.
+fn options(mut options: Options) -> Options {
+    if let Some(compaction) = &mut options.auto_compaction {
+        compaction.mode.get_or_insert(CompactionMode::Periodic);
+    }
+    options
+}
+
 impl Spec {
     /// What `cluster` asks for, which has these faults.
     #[must_use]
@@ -188,7 +196,7 @@ impl Spec {
             tls: tls(cluster),
             authenticates: spec.authenticates(),
             root_secret: auth.root_secret_ref.map(|secret| secret.name),
-            options: spec.options.clone().unwrap_or_default(),
+            options: options(spec.options.clone().unwrap_or_default()),
             pod: spec.pod.clone().unwrap_or_default(),
             client_service: spec.client_service.clone().unwrap_or_default(),
             backup: spec.backup.as_ref().map(|given| backup(cluster, given)),

@@ -137,7 +137,7 @@ impl Hand {
             Fault::TakesScriptsForApplied => {
                 spec.baseline = spec.scripts.last().map(|script| script.id.clone());
             }
-            Fault::RunsDoubtsAgain => spec.scripts.iter_mut().for_each(|one| one.idempotent = Some(true)),
+            Fault::RunsDoubtsAgain => spec.scripts.iter_mut().for_each(|one| one.is_idempotent = true),
             Fault::TakesNothingBack => spec.deletion_policy = DeletionPolicy::Retain,
             Fault::AppliesWhileDeleting
                 if last.as_ref().is_some_and(|last| last.purpose == Purpose::Apply.as_str()) =>

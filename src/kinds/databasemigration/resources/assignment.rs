@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Planned;
 use crate::controllers::manifest::hash;
-use crate::kinds::databasemigration::api::v1;
-use crate::kinds::databasemigration::api::v1::{KeyReference, Source, TlsMode};
+use crate::kinds::databasemigration::api::v1::KeyReference;
 use crate::kinds::databasemigration::assignment::{
-    self, Assignment, Database, Engine, ExistingTables, History, Mode, Object, OnFailure, OutOfOrder,
-    Resolution, Resolve, Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
+    self, Assignment, Database, Mode, Object, Resolution, Resolve, Run, VERSION, checksum, plan_hash,
 };
 use crate::kinds::databasemigration::observation::{Observed, Purpose};
-use crate::kinds::databasemigration::spec::{Spec, texts as sources};
+use crate::kinds::databasemigration::spec::{Script, Source, Spec, texts as sources};
 
 /// Where the file of a SQLite database is mounted.
 pub const DATABASE: &str = "/database";
@@ -57,7 +55,7 @@ pub struct Missing {
 /// # Errors
 /// The first that is missing.
 pub fn texts(spec: &Spec, observed: &Observed) -> Result<Vec<Texts>, Missing> {
-    let of = |script: &v1::Script| {
+    let of = |script: &Script| {
         let missing = |what| Missing { id: script.id.clone(), what };
         let up = text(&script.up, observed).map_err(missing)?;
         let down = script.down.as_ref().map(|down| text(down, observed)).transpose().map_err(missing)?;
@@ -71,16 +69,15 @@ pub fn texts(spec: &Spec, observed: &Observed) -> Result<Vec<Texts>, Missing> {
 pub fn kept(spec: &Spec, snapshot: &BTreeMap<String, Vec<u8>>) -> Option<Vec<Texts>> {
     let told = std::str::from_utf8(snapshot.get(ASSIGNMENT)?).ok()?;
     let told = Assignment::read(told).ok()?;
-    let ids = |scripts: &[Script]| scripts.iter().map(|script| script.id.clone()).collect::<Vec<_>>();
-    if ids(&told.scripts) != spec.scripts.iter().map(|script| script.id.clone()).collect::<Vec<_>>() {
+    if !told.scripts.iter().map(|script| &script.id).eq(spec.scripts.iter().map(|script| &script.id)) {
         return None;
     }
-    let text = |at, direction, source: &Source| match (&source.inline, &source.secret_key_ref) {
-        (Some(inline), _) => Some(Text::Known(inline.clone().into_bytes())),
-        (None, Some(reference)) => Some(Text::Secret(reference.clone())),
-        (None, None) => snapshot.get(&file(at, direction)).cloned().map(Text::Known),
+    let text = |at, direction, source: &Source| match source {
+        Source::Inline(inline) => Some(Text::Known(inline.clone().into_bytes())),
+        Source::Secret(reference) => Some(Text::Secret(reference.clone())),
+        Source::ConfigMap(_) | Source::Absent => snapshot.get(&file(at, direction)).cloned().map(Text::Known),
     };
-    let of = |(at, script): (usize, &v1::Script)| {
+    let of = |(at, script): (usize, &Script)| {
         let down = match &script.down {
             Some(down) => Some(text(at, "down", down)?),
             None => None,
@@ -91,14 +88,11 @@ pub fn kept(spec: &Spec, snapshot: &BTreeMap<String, Vec<u8>>) -> Option<Vec<Tex
 }
 
 fn text(source: &Source, observed: &Observed) -> Result<Text, String> {
-    if let Some(inline) = &source.inline {
-        return Ok(Text::Known(inline.clone().into_bytes()));
-    }
-    if let Some(reference) = &source.secret_key_ref {
-        return Ok(Text::Secret(reference.clone()));
-    }
-    let Some(KeyReference { name, key, .. }) = &source.config_map_key_ref else {
-        return Err("no text is given".to_owned());
+    let KeyReference { name, key, .. } = match source {
+        Source::Inline(inline) => return Ok(Text::Known(inline.clone().into_bytes())),
+        Source::Secret(reference) => return Ok(Text::Secret(reference.clone())),
+        Source::ConfigMap(reference) => reference,
+        Source::Absent => return Err("no text is given".to_owned()),
     };
     let keys = observed.sources.get(name).ok_or_else(|| format!("ConfigMap {name} does not exist"))?;
     let bytes = keys.get(key).ok_or_else(|| format!("ConfigMap {name} has no key {key}"))?;
@@ -155,8 +149,8 @@ pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
     }
     let planned = spec.scripts.iter().zip(&sums).map(|(script, (up, down))| assignment::Planned {
         id: &script.id,
-        kind: kind(script),
-        transaction: transaction(script),
+        kind: script.kind,
+        transaction: script.transaction,
         checksum: up,
         down: down.as_deref(),
     });
@@ -188,12 +182,12 @@ pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str
         serde_json::to_string(&build(spec, texts, &without_approver(purpose, approved))).unwrap_or_default();
     let secrets: Vec<_> = secret_files(texts).into_values().map(|one| (one.name, one.key)).collect();
     // Who has the object name another ConfigMap means other texts than those of the plan, whatever these are.
-    let references = spec.scripts.iter().flat_map(sources).map(|source| &source.config_map_key_ref);
+    let references = spec.scripts.iter().flat_map(sources).map(Source::config_map);
     let references: Vec<_> = references.filter(|_| purpose == Purpose::Plan).collect();
-    let around =
-        (&spec.database.credentials_secret, &spec.database.tls, secrets, references, None::<&String>);
-    let work =
-        hash(&format!("{assignment}{}", serde_json::to_string(&around).unwrap_or_default()), KEY_LENGTH);
+    let secrets = serde_json::to_string(&secrets).unwrap_or_default();
+    let references = serde_json::to_string(&references).unwrap_or_default();
+    let reach = &spec.database.reach;
+    let work = hash(&format!("{assignment}[{reach},{secrets},{references},null]"), KEY_LENGTH);
     match &spec.retry {
         Some(retry) => format!("{work}.{}", hash(retry, KEY_LENGTH)),
         None => work,
@@ -230,18 +224,14 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
     Assignment {
         version: VERSION,
         database: Database {
-            engine: engine(database.engine),
+            engine: database.engine,
             host: database.host.clone(),
-            port: database.port.and_then(|port| u16::try_from(port).ok()),
-            name: path.or_else(|| database.name.clone()).unwrap_or_default(),
+            port: database.port,
+            name: path.unwrap_or_else(|| database.name.clone()),
             file: file.map(|file| format!("{}/{}", file.claim_name, file.path)),
-            tls: tls(spec),
+            tls: database.tls,
         },
-        history: History {
-            schema: spec.history.schema.clone(),
-            table: spec.history.table.clone(),
-            series: spec.history.series.clone(),
-        },
+        history: spec.history.clone(),
         object: Some(Object {
             namespace: spec.namespace().to_owned(),
             name: spec.name().to_owned(),
@@ -262,22 +252,13 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
             .iter()
             .zip(texts)
             .enumerate()
-            .map(|(at, (script, texts))| told(at, script, texts))
+            .map(|(at, (script, texts))| assigned(at, script, texts))
             .collect(),
         baseline: spec.baseline.clone(),
         // What is absent stays so: another assignment asks for another run.
-        existing_tables: spec.existing_tables.map(|tables| match tables {
-            v1::ExistingTables::Refuse => ExistingTables::Refuse,
-            v1::ExistingTables::Ignore => ExistingTables::Ignore,
-        }),
-        out_of_order: match spec.out_of_order {
-            v1::OutOfOrder::Reject => OutOfOrder::Reject,
-            v1::OutOfOrder::Allow => OutOfOrder::Allow,
-        },
-        on_failure: match spec.on_failure {
-            v1::OnFailure::Stop => OnFailure::Stop,
-            v1::OnFailure::RevertThisRun => OnFailure::RevertThisRun,
-        },
+        existing_tables: spec.existing_tables,
+        out_of_order: spec.out_of_order,
+        on_failure: spec.on_failure,
         accept_checksums: spec.accept_checksums.clone(),
         resolve: planned.resolve.as_deref().and_then(resolution),
         lock_wait: None,
@@ -301,7 +282,7 @@ pub fn resolution(annotation: &str) -> Option<Resolve> {
     Some(Resolve { id: id.to_owned(), resolution })
 }
 
-fn told(position: usize, script: &v1::Script, texts: &Texts) -> Script {
+fn assigned(position: usize, script: &Script, texts: &Texts) -> assignment::Script {
     let source = |direction, text: &Text| assignment::Source {
         file: file(position, direction),
         secret: matches!(text, Text::Secret(_)),
@@ -310,50 +291,16 @@ fn told(position: usize, script: &v1::Script, texts: &Texts) -> Script {
         Text::Known(bytes) => Some(checksum(bytes)),
         Text::Secret(_) => None,
     };
-    let timeouts = script.timeouts.clone().unwrap_or_default();
-    Script {
+    assignment::Script {
         id: script.id.clone(),
-        kind: kind(script),
+        kind: script.kind,
         up: source("up", &texts.up),
         down: texts.down.as_ref().map(|down| source("down", down)),
         checksum: script.checksum.clone(),
         planned: sum(&texts.up),
         planned_down: texts.down.as_ref().and_then(sum),
-        transaction: transaction(script),
-        idempotent: script.idempotent.unwrap_or_default(),
-        timeouts: Timeouts { statement: timeouts.statement, lock: timeouts.lock },
-    }
-}
-
-fn kind(script: &v1::Script) -> ScriptKind {
-    match script.kind {
-        v1::ScriptKind::Schema => ScriptKind::Schema,
-        v1::ScriptKind::Data => ScriptKind::Data,
-        v1::ScriptKind::Check => ScriptKind::Check,
-    }
-}
-
-fn transaction(script: &v1::Script) -> Transaction {
-    match script.transaction.unwrap_or_default() {
-        v1::Transaction::Required => Transaction::Required,
-        v1::Transaction::None => Transaction::None,
-    }
-}
-
-const fn engine(engine: v1::Engine) -> Engine {
-    match engine {
-        v1::Engine::PostgreSQL => Engine::PostgreSQL,
-        v1::Engine::MySQL => Engine::MySQL,
-        v1::Engine::MariaDB => Engine::MariaDB,
-        v1::Engine::SQLite => Engine::SQLite,
-    }
-}
-
-const fn tls(spec: &Spec) -> assignment::TlsMode {
-    match spec.tls_mode {
-        TlsMode::Disable => assignment::TlsMode::Disable,
-        TlsMode::Require => assignment::TlsMode::Require,
-        TlsMode::VerifyCA => assignment::TlsMode::VerifyCA,
-        TlsMode::VerifyFull => assignment::TlsMode::VerifyFull,
+        transaction: script.transaction,
+        idempotent: script.is_idempotent,
+        timeouts: script.timeouts.clone(),
     }
 }

@@ -18,7 +18,7 @@ use super::assignment::{ASSIGNMENT, DATABASE, Texts, secret_files};
 use super::{Planned, annotations, labels, metadata};
 use crate::controllers::manifest::{Manifest, service_account};
 use crate::kinds::databasemigration::api::pod::{
-    Items, PROGRAM, USER, certificates, container_security, projected, resources,
+    Items, PROGRAM, USER, container_security, projected, resources,
 };
 use crate::kinds::databasemigration::names::CONTAINER;
 use crate::kinds::databasemigration::spec::Spec;
@@ -131,8 +131,8 @@ fn volumes(spec: &Spec, texts: &[Texts], planned: &Planned) -> Vec<(Volume, &'st
         }
     };
     project("secret-scripts", scripts(texts), SECRET_SCRIPTS);
-    project("credentials", credentials(spec), CREDENTIALS);
-    project("tls", certificates(&spec.database), TLS);
+    project("credentials", spec.database.credentials.clone(), CREDENTIALS);
+    project("tls", spec.database.certificates.clone(), TLS);
     if let Some(file) = &spec.database.file {
         let claim =
             PersistentVolumeClaimVolumeSource { claim_name: file.claim_name.clone(), read_only: None };
@@ -147,14 +147,6 @@ fn scripts(texts: &[Texts]) -> Items {
         items.entry(reference.name).or_default().insert((reference.key, file));
     }
     items
-}
-
-fn credentials(spec: &Spec) -> Items {
-    let Some(secret) = &spec.database.credentials_secret else { return Items::new() };
-    let key = |given: &Option<String>, absent: &str| given.clone().unwrap_or_else(|| absent.to_owned());
-    let user = (key(&secret.username_key, "username"), "username".to_owned());
-    let password = (key(&secret.password_key, "password"), "password".to_owned());
-    Items::from([(secret.name.clone(), BTreeSet::from([user, password]))])
 }
 
 fn mount(volume: &Volume, path: &str) -> VolumeMount {

@@ -7,23 +7,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::kinds::databasemigration::api::v1::{Database, Engine};
+use crate::kinds::databasemigration::assignment::History;
 
 /// The domain of a cluster, where nothing else is set.
 const CLUSTER_DOMAIN: [&str; 2] = ["cluster", "local"];
 
 /// The schema of the history in PostgreSQL, where none is named.
 const PUBLIC: &str = "public";
-
-/// Where the history is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
-    /// The schema; none: that of the engine.
-    pub schema: Option<String>,
-    /// The table.
-    pub table: String,
-    /// The line of scripts in it.
-    pub series: String,
-}
 
 /// A series in a table of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +53,7 @@ impl Series {
 
 fn server(protocol: &str, namespace: &str, database: &Database) -> String {
     let host = host(namespace, database.host.as_deref().unwrap_or_default());
-    let port = database.port.or_else(|| database.engine.port()).unwrap_or_default();
+    let port = database.port.or_else(|| database.engine.port().map(i32::from)).unwrap_or_default();
     format!("{protocol} {host} {port}")
 }
 

@@ -176,11 +176,11 @@ fn fields(options: &Options) -> Map<String, Value> {
     let quota = options.quota_backend_bytes.as_ref().and_then(|quota| quota.bytes().ok());
     set("quota-backend-bytes", quota.map(Value::from));
     if let Some(compaction) = &options.auto_compaction {
-        let mode = match compaction.mode.unwrap_or(CompactionMode::Periodic) {
+        let mode = compaction.mode.map(|mode| match mode {
             CompactionMode::Periodic => "periodic",
             CompactionMode::Revision => "revision",
-        };
-        set("auto-compaction-mode", Some(mode.into()));
+        });
+        set("auto-compaction-mode", mode.map(Value::from));
         set("auto-compaction-retention", compaction.retention.as_ref().map(text).map(Value::from));
     }
     set("snapshot-count", options.snapshot_count.map(Value::from));

@@ -1,5 +1,7 @@
 //! The database of a DatabaseMigration, and the history in it.
 
+use std::fmt;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,7 +62,7 @@ pub struct Database {
 }
 
 /// Kind of a database server.
-#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[schemars(transform = undescribed)]
 pub enum Engine {
     /// PostgreSQL.
@@ -88,12 +90,24 @@ impl Engine {
 
     /// The port that its servers listen on; none for a file.
     #[must_use]
-    pub const fn port(self) -> Option<i32> {
+    pub const fn port(self) -> Option<u16> {
         match self {
             Self::PostgreSQL => Some(5432),
             Self::MySQL | Self::MariaDB => Some(3306),
             Self::SQLite => None,
         }
+    }
+
+    /// Whether it can roll back a change of the schema: MySQL and MariaDB commit before and after each.
+    #[must_use]
+    pub const fn rolls_back_schema(self) -> bool {
+        matches!(self, Self::PostgreSQL | Self::SQLite)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
     }
 }
 
