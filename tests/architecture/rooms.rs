@@ -36,7 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kinds/KIND/agent", &[]),
     ("kinds/KIND/assignment", &["api", "kinds/KIND/api"]),
     ("kinds/KIND/backup", &["kinds/KIND/etcd", "runtime"]),
-    ("kinds/KIND/result", &["kinds/KIND/assignment"]),
+    ("kinds/KIND/result", &["kinds/KIND/api", "kinds/KIND/assignment"]),
     (
         "kinds/KIND/runner",
         &[

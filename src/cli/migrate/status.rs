@@ -88,8 +88,10 @@ fn table(result: &RunResult) -> String {
     }
     for applied in &result.applied {
         let took = applied.duration_ms.map_or_else(|| "baseline".to_owned(), |took| format!("{took} ms"));
-        let checksum = applied.checksum.get(..19).unwrap_or(&applied.checksum);
-        lines.push(format!("{:longest$}  {:24}  {took:>9}  {checksum}", applied.id, applied.applied_at));
+        let [at, checksum] =
+            [&applied.applied_at, &applied.checksum].map(|text| text.as_deref().unwrap_or_default());
+        let checksum = checksum.get(..19).unwrap_or(checksum);
+        lines.push(format!("{:longest$}  {at:24}  {took:>9}  {checksum}", applied.id));
     }
     if result.outcome != Outcome::Failed {
         lines.push(format!("{} applied", result.applied_count.unwrap_or_default()));

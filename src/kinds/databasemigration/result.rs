@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::api::v1::AppliedScript;
+
 /// The most bytes of a termination message.
 pub const LARGEST: usize = 4096;
 
@@ -40,7 +42,7 @@ pub struct RunResult {
     pub plan: Option<Plan>,
     /// The newest of what is applied, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub applied: Vec<Applied>,
+    pub applied: Vec<AppliedScript>,
     /// How many are applied, those that are not in `applied` too. Absent where the history was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_count: Option<u32>,
@@ -108,23 +110,6 @@ pub struct Plan {
     /// The checksums of scripts that came from Secrets, `id` and checksum; with `~` behind the id, of its down script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_checksums: Vec<(String, String)>,
-}
-
-/// A script that is applied.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-pub struct Applied {
-    /// Its id.
-    pub id: String,
-    /// The checksum of its bytes at that time.
-    pub checksum: String,
-    /// When, RFC 3339.
-    pub applied_at: String,
-    /// How long it took. Absent for what counts as applied by the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// The run that applied it.
-    pub run: String,
 }
 
 /// What failed.
@@ -326,7 +311,9 @@ impl RunResult {
     fn halve_the_longest(&mut self) -> bool {
         let mut none = Plan::default();
         let plan = self.plan.as_mut().unwrap_or(&mut none);
-        let applied = self.applied.iter().map(|one| one.id.len() + one.checksum.len() + one.run.len());
+        let applied = self.applied.iter().map(|one| {
+            one.id.len() + [&one.checksum, &one.run].into_iter().flatten().map(String::len).sum::<usize>()
+        });
         let several = |count: usize, bytes: usize| if count > 1 { bytes } else { 0 };
         let applied = several(self.applied.len(), applied.sum());
         let pending = several(plan.pending.len(), bytes(&plan.pending));
@@ -388,13 +375,13 @@ fn cut(text: &mut String, most: usize) {
 mod tests {
     use super::*;
 
-    fn applied(number: usize) -> Applied {
-        Applied {
+    fn applied(number: usize) -> AppliedScript {
+        AppliedScript {
             id: format!("{number:0>128}"),
-            checksum: super::super::assignment::checksum(&number.to_be_bytes()),
-            applied_at: "2026-11-24T21:00:00.000Z".to_owned(),
+            checksum: Some(super::super::assignment::checksum(&number.to_be_bytes())),
+            applied_at: Some("2026-11-24T21:00:00.000Z".to_owned()),
             duration_ms: Some(12),
-            run: "r1".to_owned(),
+            run: Some("r1".to_owned()),
         }
     }
 

@@ -328,16 +328,7 @@ fn now_applied(purpose: Purpose, result: &RunResult) -> i32 {
 }
 
 fn applied(result: &RunResult) -> Vec<AppliedScript> {
-    let newest = result.applied.iter().skip(result.applied.len().saturating_sub(MOST_APPLIED));
-    newest
-        .map(|one| AppliedScript {
-            id: one.id.clone(),
-            checksum: Some(one.checksum.clone()),
-            applied_at: Some(one.applied_at.clone()),
-            duration_ms: one.duration_ms.and_then(|length| i64::try_from(length).ok()),
-            run: Some(one.run.clone()),
-        })
-        .collect()
+    result.applied[result.applied.len().saturating_sub(MOST_APPLIED)..].to_vec()
 }
 
 /// A text as long as the status takes one.

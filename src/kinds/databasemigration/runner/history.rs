@@ -10,8 +10,9 @@ mod tables;
 
 use aws_lc_rs::rand;
 
+use super::super::api::v1::AppliedScript;
 use super::super::assignment::{Engine, History};
-use super::super::result::{Applied, Class};
+use super::super::result::Class;
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use crate::runtime::fail_point;
@@ -97,13 +98,13 @@ pub struct Row {
 impl Row {
     /// As it is reported.
     #[must_use]
-    pub fn report(&self) -> Applied {
-        Applied {
+    pub fn report(&self) -> AppliedScript {
+        AppliedScript {
             id: self.id.clone(),
-            checksum: self.checksum.clone(),
-            applied_at: self.at.clone(),
-            duration_ms: self.duration_ms,
-            run: self.run.clone(),
+            checksum: Some(self.checksum.clone()),
+            applied_at: Some(self.at.clone()),
+            duration_ms: self.duration_ms.and_then(|length| i64::try_from(length).ok()),
+            run: Some(self.run.clone()),
         }
     }
 }

@@ -73,13 +73,8 @@ fn a_run_that_did_not_come_to_the_history_leaves_what_is_known_of_it() {
     };
     let mut cluster = Cluster::new(&json!({}));
     cluster.settle();
-    let applied = [result::Applied {
-        id: "001".to_owned(),
-        checksum: "sha256:0".to_owned(),
-        applied_at: "2026-11-24T12:00:00.000Z".to_owned(),
-        duration_ms: None,
-        run: "r".to_owned(),
-    }];
+    let applied =
+        [AppliedScript { id: "001".to_owned(), run: Some("r".to_owned()), ..AppliedScript::default() }];
     let before = cluster.end_as(|result| result.applied = applied.to_vec()).status;
     cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
     cluster.settle();

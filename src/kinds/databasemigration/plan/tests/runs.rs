@@ -207,13 +207,7 @@ fn wherever_a_process_ends_each_run_is_made_once() {
 #[test]
 fn a_status_lists_the_newest_of_many_and_counts_all() {
     let ids = |count: usize| -> Vec<String> { (1..=count).map(|number| format!("{number:03}")).collect() };
-    let one = |id: &String| result::Applied {
-        id: id.clone(),
-        checksum: "0".repeat(64),
-        applied_at: "2026-11-24T12:00:00Z".to_owned(),
-        duration_ms: None,
-        run: "r".to_owned(),
-    };
+    let one = |id: &String| AppliedScript { id: id.clone(), ..AppliedScript::default() };
     for (applied, pending) in [(50, 256), (51, 257), (400, 300)] {
         let mut cluster = Cluster::new(&json!({}));
         cluster.settle();
