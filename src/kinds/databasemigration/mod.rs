@@ -19,6 +19,7 @@ pub mod result;
 pub mod run_state;
 pub mod runner;
 pub mod spec;
+mod sql;
 pub mod state;
 mod subjects;
 

@@ -1,75 +1,35 @@
 //! What the text of a script says about itself, as far as it can be read without a database. Pure.
 //!
-//! Guarantees: bounded in time, memory and depth, whatever the text is: nothing is looked at beyond the [`Budget`] of an
-//! object's scripts, and no statement of more than [`MOST_TOKENS`] is parsed, since the drop of a deeply nested tree
-//! takes as much of the stack as the tree is deep.
-//! Never: refuses what it cannot read. A dialect has more statements than any parser of it; a statement that was not
-//! read is reported.
-
-use sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, AlterTypeOperation, ColumnOption, ObjectType, Statement,
-};
-use sqlparser::dialect::{Dialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
-use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, Tokenizer};
+//! Guarantees: the statements are those that a run reads. Nothing is read beyond the [`Budget`] of an object's scripts, and
+//! the time is linear in the length of the text.
+//! Never: rejects a text that it cannot read: the run says what is wrong with it.
 
 use super::transaction::{refused_by_postgres, refused_by_sqlite};
 use super::v1::Engine;
 use crate::api::script;
+use crate::kinds::databasemigration::sql::mysql::modes::Modes;
+use crate::kinds::databasemigration::sql::{Statement, WORDS, split_in};
 
 /// Bytes of all scripts of an object that are looked at.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Steps that the parser may take for all scripts of an object.
-const MOST_STEPS: u64 = 128 * 1024;
-
-/// Words of a statement that are looked at.
-const MOST_WORDS: usize = 64;
-
-/// Tokens of a statement that is parsed.
-const MOST_TOKENS: usize = 1000;
-
-/// How deep a statement may be nested.
-const DEPTH: usize = 24;
-
-/// How much of an object's scripts is still looked at.
+/// How many bytes of an object's scripts are still looked at.
 #[derive(Debug)]
-pub struct Budget {
-    bytes: usize,
-    steps: u64,
-}
+pub struct Budget(usize);
 
 impl Budget {
     /// That of an object.
     #[must_use]
     pub const fn of_object() -> Self {
-        Self { bytes: MOST_BYTES, steps: MOST_STEPS }
+        Self(MOST_BYTES)
     }
 
     /// Whether a text is short enough for what is left.
     pub const fn takes(&mut self, text: &str) -> bool {
-        let left = self.bytes.checked_sub(text.len());
+        let left = self.0.checked_sub(text.len());
         if let Some(left) = left {
-            self.bytes = left;
+            self.0 = left;
         }
-        left.is_some()
-    }
-
-    /// Whether a statement can be parsed by what is left. The parser tries one form after the other, such as
-    /// `position(a IN b)` before a function of that name, and so may read what is in parentheses twice, at each level.
-    fn parses(&mut self, tokens: &[Token]) -> bool {
-        let mut level = 0_u32;
-        let mut steps = 0_u64;
-        for token in tokens {
-            match token {
-                Token::LParen | Token::LBracket | Token::LBrace => level += 1,
-                Token::RParen | Token::RBracket | Token::RBrace => level = level.saturating_sub(1),
-                _ => {}
-            }
-            steps = steps.saturating_add(1_u64.checked_shl(level).unwrap_or(u64::MAX));
-        }
-        let left = self.steps.checked_sub(steps);
-        self.steps = left.unwrap_or(self.steps);
         left.is_some()
     }
 }
@@ -85,86 +45,34 @@ pub struct Read {
     pub needs_none: bool,
     /// What a person should know of it.
     pub advice: Vec<&'static str>,
-    /// It could not be parsed: there may be more to know.
-    pub is_unknown: bool,
 }
 
-/// The statements of a text; none where it cannot even be split.
-#[must_use]
-pub fn statements(engine: Engine, text: &str, budget: &mut Budget) -> Option<Vec<Read>> {
-    let dialect = dialect(engine);
-    let tokens = Tokenizer::new(dialect, script::without_mark(text)).tokenize().ok()?;
-    if has_body(&tokens) {
-        return None;
-    }
-    let statements = tokens.split(|token| *token == Token::SemiColon);
-    let meaningful = statements.filter(|tokens| tokens.iter().any(|token| !is_blank(token)));
-    let mut read: Vec<_> = meaningful.map(|tokens| statement(engine, dialect, tokens, budget)).collect();
+/// The statements of a text.
+///
+/// # Errors
+/// The text cannot be split, or it is for another program than the server.
+pub fn statements(engine: Engine, text: &str) -> Result<Vec<Read>, String> {
+    let split = split_in(engine, script::without_mark(text), Modes::default())?;
+    let mut read: Vec<_> = split.iter().map(|one| statement(engine, one)).collect();
     let adds_value = read.iter().any(|one| one.advice.contains(&ADDS_VALUE));
     if read.len() > 1 && adds_value {
         read.iter_mut().take(1).for_each(|one| one.advice.push(USES_VALUE));
     }
-    Some(read)
-}
-
-/// Whether a routine or a trigger has statements of its own between BEGIN and END: they end where it does not.
-fn has_body(tokens: &[Token]) -> bool {
-    let is_word = |token: &Token, wanted: &[&str]| match token {
-        Token::Word(word) => {
-            word.quote_style.is_none() && wanted.iter().any(|wanted| word.value.eq_ignore_ascii_case(wanted))
-        }
-        _ => false,
-    };
-    tokens.split(|token| *token == Token::SemiColon).any(|statement| {
-        let has = |wanted: &[&str]| statement.iter().any(|token| is_word(token, wanted));
-        has(&["CREATE"]) && has(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]) && has(&["BEGIN"])
-    })
+    Ok(read)
 }
 
 const ADDS_VALUE: &str = "adds a value to an enum: no statement of the same transaction can use it";
 const USES_VALUE: &str = "adds a value to an enum beside other statements: put it into a script of its own";
 
-fn dialect(engine: Engine) -> &'static dyn Dialect {
-    match engine {
-        Engine::PostgreSQL => &PostgreSqlDialect {},
-        Engine::MySQL | Engine::MariaDB => &MySqlDialect {},
-        Engine::SQLite => &SQLiteDialect {},
-    }
-}
-
-const fn is_blank(token: &Token) -> bool {
-    matches!(token, Token::Whitespace(_) | Token::EOF)
-}
-
-fn statement(engine: Engine, dialect: &'static dyn Dialect, tokens: &[Token], budget: &mut Budget) -> Read {
-    let words: Vec<String> = tokens
-        .iter()
-        .filter_map(|token| match token {
-            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
-            _ => None,
-        })
-        .take(MOST_WORDS)
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut read = Read {
+fn statement(engine: Engine, statement: &Statement) -> Read {
+    let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
+    let needs_none = needs_none(engine, &words);
+    Read {
         verb: words.iter().take(2).copied().collect::<Vec<_>>().join(" "),
         controls_transaction: controls_transaction(&words),
-        needs_none: needs_none(engine, &words),
-        ..Read::default()
-    };
-    // Statements that only end a transaction, and those that no parser of this kind knows, are named by their words.
-    if read.controls_transaction || read.needs_none {
-        return read;
+        needs_none,
+        advice: if needs_none { Vec::new() } else { advice(engine, &words) },
     }
-    let parsed = (tokens.len() <= MOST_TOKENS && budget.parses(tokens)).then(|| {
-        let parser = Parser::new(dialect).with_recursion_limit(DEPTH);
-        parser.with_tokens(tokens.to_vec()).parse_statement().ok()
-    });
-    match parsed.flatten() {
-        Some(parsed) => read.advice = advice(engine, &parsed),
-        None => read.is_unknown = true,
-    }
-    read
 }
 
 fn controls_transaction(words: &[&str]) -> bool {
@@ -196,49 +104,64 @@ fn needs_none(engine: Engine, words: &[&str]) -> bool {
     }
 }
 
-fn advice(engine: Engine, statement: &Statement) -> Vec<&'static str> {
-    match statement {
-        Statement::Drop { object_type: ObjectType::Table, .. } => vec!["drops a table and its rows"],
-        Statement::Truncate(_) => vec!["removes all rows of a table"],
-        Statement::Delete(delete) if delete.selection.is_none() => {
-            vec!["deletes without WHERE: all rows of a table"]
-        }
-        Statement::Update(update) if update.selection.is_none() => {
-            vec!["updates without WHERE: all rows of a table"]
-        }
-        Statement::CreateIndex(index) if engine == Engine::PostgreSQL && !index.concurrently => {
+fn advice(engine: Engine, words: &[&str]) -> Vec<&'static str> {
+    // A longer statement may have it behind the words that are known.
+    let lacks = |word: &str| words.len() < WORDS && !words.contains(&word);
+    match words {
+        ["DROP", "TABLE", ..] => vec!["drops a table and its rows"],
+        ["TRUNCATE", ..] => vec!["removes all rows of a table"],
+        ["DELETE", ..] if lacks("WHERE") => vec!["deletes without WHERE: all rows of a table"],
+        ["UPDATE", ..] if lacks("WHERE") => vec!["updates without WHERE: all rows of a table"],
+        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..]
+            if engine == Engine::PostgreSQL && !words.contains(&"CONCURRENTLY") =>
+        {
             vec!["creates an index without CONCURRENTLY: writes wait until it is built"]
         }
-        Statement::AlterType(alter) if matches!(alter.operation, AlterTypeOperation::AddValue(_)) => {
-            vec![ADDS_VALUE]
+        ["ALTER", "TYPE", rest @ ..] if has(rest, &["ADD", "VALUE"]) => vec![ADDS_VALUE],
+        ["ALTER", "TABLE", rest @ ..] => {
+            clauses(rest).filter_map(|(verb, clause)| change(verb, clause)).collect()
         }
-        Statement::AlterTable(alter) => alter.operations.iter().filter_map(operation).collect(),
         _ => Vec::new(),
     }
 }
 
-fn operation(operation: &AlterTableOperation) -> Option<&'static str> {
-    match operation {
-        AlterTableOperation::AddColumn { column_def, .. } => {
-            let has = |wanted: fn(&ColumnOption) -> bool| {
-                column_def.options.iter().any(|option| wanted(&option.option))
-            };
-            let not_null = has(|option| matches!(option, ColumnOption::NotNull));
-            let filled = has(|option| !matches!(option, ColumnOption::NotNull | ColumnOption::Null));
-            (not_null && !filled).then_some("adds a column NOT NULL without DEFAULT: fails where rows exist")
+/// The clauses of an ALTER TABLE: the verb of each, and what follows it. Words do not say where a comma lies, so that a
+/// verb within a clause begins another one.
+fn clauses<'a>(words: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a [&'a str])> {
+    let is_verb = |word: &&str| matches!(*word, "ADD" | "ALTER" | "CHANGE" | "DROP" | "MODIFY" | "RENAME");
+    let verbs = words.iter().enumerate().filter(move |(_, word)| is_verb(word));
+    verbs.map(move |(at, verb)| {
+        let rest = &words[at + 1..];
+        (*verb, &rest[..rest.iter().position(is_verb).unwrap_or(rest.len())])
+    })
+}
+
+fn change(verb: &str, clause: &[&str]) -> Option<&'static str> {
+    let begins = |known: &[&str]| clause.first().is_some_and(|first| known.contains(first));
+    // The column that has a default has it by one of these.
+    let filled = ["AS", "AUTO_INCREMENT", "BIGSERIAL", "DEFAULT", "GENERATED", "SERIAL", "SMALLSERIAL"];
+    match verb {
+        "ADD" if begins(&["CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "FOREIGN", "INDEX", "KEY"]) => None,
+        "ADD" if has(clause, &["NOT", "NULL"]) && !clause.iter().any(|word| filled.contains(word)) => {
+            Some("adds a column NOT NULL without DEFAULT: fails where rows exist")
         }
-        AlterTableOperation::AlterColumn { op: AlterColumnOperation::SetNotNull, .. } => {
+        "ALTER" if has(clause, &["SET", "NOT", "NULL"]) => {
             Some("sets a column NOT NULL: all rows are read while the table is locked")
         }
-        AlterTableOperation::AlterColumn { op: AlterColumnOperation::SetDataType { .. }, .. } => {
+        // A column may be called so.
+        "ALTER" if clause.windows(2).any(|pair| pair[0] == "TYPE" && pair[1] != "SET") => {
             Some("changes the type of a column: the table may be rewritten while it is locked")
         }
-        AlterTableOperation::DropColumn { .. } => Some("drops a column and its values"),
-        AlterTableOperation::RenameColumn { .. } | AlterTableOperation::RenameTable { .. } => {
+        "DROP" if begins(&["COLUMN"]) => Some("drops a column and its values"),
+        "RENAME" if !begins(&["CONSTRAINT", "INDEX", "KEY"]) => {
             Some("renames: pods of the old release fail from then on")
         }
         _ => None,
     }
+}
+
+fn has(words: &[&str], wanted: &[&str]) -> bool {
+    words.windows(wanted.len()).any(|words| words == wanted)
 }
 
 #[cfg(test)]
@@ -246,19 +169,17 @@ mod tests {
     use super::*;
 
     fn read(engine: Engine, text: &str) -> Vec<Read> {
-        statements(engine, text, &mut Budget::of_object()).unwrap()
-    }
-
-    /// A text that cannot be split.
-    fn is_whole(engine: Engine, text: &str) -> bool {
-        statements(engine, text, &mut Budget::of_object()).is_none()
+        statements(engine, text).unwrap()
     }
 
     #[test]
-    fn a_text_is_split_where_its_statements_end() {
+    fn the_statements_are_those_of_a_run() {
         let text = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT 1; SELECT 2 $$; -- a; b\n SELECT ';' ; ;";
         assert_eq!(read(Engine::PostgreSQL, text).len(), 2);
         assert!(read(Engine::PostgreSQL, " -- nothing\n ;").is_empty());
+        let trigger = "CREATE TRIGGER a AFTER INSERT ON b BEGIN UPDATE c SET d = 1; END";
+        assert_eq!(read(Engine::SQLite, trigger)[0].advice, [""; 0]);
+        assert!(statements(Engine::PostgreSQL, "SELECT 'open").unwrap_err().contains("in line 1 has no end"));
     }
 
     #[test]
@@ -294,11 +215,14 @@ mod tests {
             ("UPDATE a SET b = 1", "without WHERE"),
             ("CREATE INDEX i ON a (b)", "CONCURRENTLY"),
             ("ALTER TABLE a ADD COLUMN b int NOT NULL", "NOT NULL without DEFAULT"),
-            ("ALTER TABLE a ALTER COLUMN b SET NOT NULL", "NOT NULL"),
+            ("ALTER TABLE a ADD b int DEFAULT 0 NOT NULL, ADD c int NOT NULL", "NOT NULL without DEFAULT"),
+            ("ALTER TABLE a ALTER COLUMN b SET NOT NULL", "sets a column NOT NULL"),
             ("ALTER TABLE a ALTER COLUMN b TYPE bigint", "rewritten"),
+            ("ALTER TABLE a ALTER type SET DATA TYPE bigint", "rewritten"),
+            ("ALTER TABLE a ALTER \"b\" TYPE bigint", "rewritten"),
             ("ALTER TABLE a RENAME COLUMN b TO c", "renames"),
             ("ALTER TABLE a RENAME TO c", "renames"),
-            ("ALTER TABLE a DROP COLUMN b", "drops a column"),
+            ("ALTER TABLE a ADD b int, DROP COLUMN c", "drops a column"),
             ("ALTER TYPE a ADD VALUE 'b'", "enum"),
         ] {
             let read = read(Engine::PostgreSQL, text);
@@ -307,46 +231,16 @@ mod tests {
         for text in [
             "DELETE FROM a WHERE b",
             "ALTER TABLE a ADD COLUMN b int NOT NULL DEFAULT 0",
+            "ALTER TABLE a ADD COLUMN type text, ALTER COLUMN b DROP NOT NULL, ALTER COLUMN type SET DEFAULT 1",
+            "ALTER TABLE a ADD CONSTRAINT c CHECK (b IS NOT NULL), DROP CONSTRAINT d, RENAME CONSTRAINT e TO f",
             "CREATE TABLE a (b int NOT NULL)",
             "SELECT 1",
         ] {
             assert_eq!(read(Engine::PostgreSQL, text)[0].advice, [""; 0], "{text}");
         }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_unknown_and_no_text_goes_too_deep() {
-        assert!(read(Engine::PostgreSQL, "FROBNICATE the table")[0].is_unknown);
-        assert!(is_whole(Engine::PostgreSQL, "SELECT 'open"));
-        let trigger = "CREATE TRIGGER a AFTER INSERT ON b BEGIN UPDATE c SET d = 1; END";
-        assert!(is_whole(Engine::SQLite, trigger));
-        for text in ["(".repeat(30_000), "1+".repeat(30_000), "NOT ".repeat(15_000), "[".repeat(30_000)] {
-            let read = read(Engine::PostgreSQL, &format!("SELECT {text}1"));
-            assert!(read[0].is_unknown);
-        }
-        let wide = format!("SELECT {}1", "1+".repeat(450));
-        assert!(!read(Engine::PostgreSQL, &wide)[0].is_unknown);
-    }
-
-    /// Twice as long for each level: a debug build took 3.5 s for 20 of them.
-    #[test]
-    fn what_the_parser_would_read_over_and_over_is_unknown() {
-        let nested = |opened: &str, levels: usize, closed: &str| {
-            format!("SELECT {}a{}", opened.repeat(levels), closed.repeat(levels))
-        };
-        for engine in [Engine::PostgreSQL, Engine::MySQL, Engine::MariaDB, Engine::SQLite] {
-            for opened in ["position(", "substring(", "(", "f((", "overlay(", "cast(("] {
-                let closed = if opened.ends_with("((") { "))" } else { ")" };
-                let text = nested(opened, 20, closed);
-                assert!(read(engine, &text)[0].is_unknown, "{engine:?} {text}");
-            }
-        }
-        assert!(!read(Engine::PostgreSQL, &nested("lower(", 8, ")"))[0].is_unknown);
-
-        // Many that are each short enough are not, together.
-        let one = nested("position(", 11, ")") + ";";
-        let read = read(Engine::PostgreSQL, &one.repeat(300));
-        let unread = read.iter().position(|one| one.is_unknown);
-        assert!(unread.is_some_and(|first| (1..60).contains(&first)), "{unread:?}");
+        let long = format!("UPDATE a SET b = {} WHERE c", ["d"; 70].join(" + "));
+        assert_eq!(read(Engine::PostgreSQL, &long)[0].advice, [""; 0], "the word lies further on");
+        let two = read(Engine::PostgreSQL, "ALTER TYPE a ADD VALUE 'b'; SELECT 1");
+        assert_eq!(two[0].advice, [ADDS_VALUE, USES_VALUE]);
     }
 }

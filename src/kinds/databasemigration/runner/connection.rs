@@ -24,7 +24,7 @@ use super::access::{Access, Wire};
 use super::failure::{Failure, Secrets};
 use super::mysql;
 use super::progress::{Progress, Step};
-use super::statements::mysql::modes::Modes;
+use crate::kinds::databasemigration::sql::mysql::modes::Modes;
 use crate::runtime::clock;
 use second_session::SecondSession;
 

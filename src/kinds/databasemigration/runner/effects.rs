@@ -7,7 +7,7 @@
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use super::scripts::Text;
-use super::statements::mysql::effect::{Effect, Object, Sign, What, effects};
+use crate::kinds::databasemigration::sql::mysql::effect::{Effect, Object, Sign, What, effects};
 
 /// Which side of a statement the database is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,6 @@ mod progress;
 mod rehearse;
 mod revert;
 mod scripts;
-mod statements;
 mod wait;
 
 use std::time::Duration;
@@ -38,6 +37,7 @@ pub use wait::{Awaited, wait};
 
 use super::assignment::{Assignment, Mode};
 use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, Server};
+use super::sql::mysql::modes::Modes;
 use crate::runtime::fail_point;
 use carry::{Carrier, Task};
 use connection::Connection;
@@ -46,7 +46,6 @@ use effects::Side;
 use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
-use statements::mysql::modes::Modes;
 
 /// How many of the applied scripts are reported.
 const TOLD: usize = 50;

@@ -10,8 +10,8 @@ use super::carry::{Task, closing, found_nothing, left_as_found, limit_text};
 use super::connection::{Connection, RESET};
 use super::lock::Patience;
 use super::scripts::{Loaded, Way};
-use super::statements::Statement;
 use super::{Course, End, Failure, Step};
+use crate::kinds::databasemigration::sql::Statement;
 
 /// What follows where the server can look whether its client is still there.
 const LOOKS: &str = "; SET LOCAL client_connection_check_interval = '5s'";

@@ -11,10 +11,10 @@ use super::super::assignment::{
     Assignment, Engine, Planned, Script, ScriptKind, Source, Transaction, checksum, plan_hash,
 };
 use super::super::result::{Blocked, BlockedReason};
-use super::statements::mysql::modes::Modes;
-use super::statements::mysql::{rules, session};
-use super::statements::{Statement, split_in};
 use crate::api::script;
+use crate::kinds::databasemigration::sql::mysql::modes::Modes;
+use crate::kinds::databasemigration::sql::mysql::{rules, session};
+use crate::kinds::databasemigration::sql::{Statement, split_in};
 
 /// The folders that scripts lie in.
 #[derive(Clone, Debug, Default)]

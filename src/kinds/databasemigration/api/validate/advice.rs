@@ -36,7 +36,7 @@ pub(super) fn advise(
                 told.push(warning("too long to be looked at here; the run reads all of it"));
                 continue;
             }
-            let said = of_text(spec.database.engine, text, &mut budget);
+            let said = of_text(spec.database.engine, text);
             told.extend(said.iter().map(|said| warning(said)));
         }
     }
@@ -49,19 +49,14 @@ pub(super) fn advise(
     }
 }
 
-fn of_text(engine: Engine, text: &str, budget: &mut Budget) -> Vec<String> {
+fn of_text(engine: Engine, text: &str) -> Vec<String> {
     let placeholder = script::placeholder(text).map(|line| {
         format!("has a placeholder ${{…}} in line {line}: gatehouse replaces none, and runs it as it is")
     });
     let mut said: Vec<String> = placeholder.into_iter().collect();
-    let Some(read) = sql::statements(engine, text, budget) else {
-        said.push("could not be read here: what it does is unknown".to_owned());
-        return said;
-    };
-    said.extend(read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()));
-    let unknown = read.iter().filter(|one| one.is_unknown).count();
-    if unknown > 0 {
-        said.push(format!("has {unknown} statements that could not be read here: what they do is unknown"));
+    match sql::statements(engine, text) {
+        Ok(read) => said.extend(read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned())),
+        Err(why) => said.push(why),
     }
     said.dedup();
     said

@@ -34,7 +34,7 @@ pub(super) fn validate(
             if text.trim().is_empty() {
                 continue;
             }
-            if let Some(read) = sql::statements(spec.database.engine, text, &mut budget) {
+            if let Ok(read) = sql::statements(spec.database.engine, text) {
                 statements(&path.at(field).at("inline"), spec, script, &read, validation);
             }
         }

@@ -9,10 +9,10 @@ mod walk;
 use std::collections::BTreeSet;
 
 use super::super::failure::mysql::{did_nothing, is_of_text};
-use super::super::statements::Statement;
-use super::super::statements::mysql::read::runs_program;
-use super::super::statements::mysql::rules;
 use super::{Carrier, Class, End, Entry, Failure, State, Task, Text, Way, count, in_doubt};
+use crate::kinds::databasemigration::sql::Statement;
+use crate::kinds::databasemigration::sql::mysql::read::runs_program;
+use crate::kinds::databasemigration::sql::mysql::rules;
 
 /// Words that say what kind of statement one is. None of them is a name.
 const KINDS: [&str; 34] = [
@@ -263,7 +263,7 @@ pub(super) fn several_answers(statement: &Statement, answers: u32) -> Option<Fai
 mod tests {
     use super::*;
     use crate::kinds::databasemigration::assignment::Engine;
-    use crate::kinds::databasemigration::runner::statements::split;
+    use crate::kinds::databasemigration::sql::split;
 
     fn refused(number: u16, message: &str) -> Failure {
         Failure { number: Some(number), ..Failure::new(Class::Other, message) }

@@ -7,8 +7,8 @@ use super::super::super::assignment::{Assignment, ExistingTables};
 use super::super::super::result::{Blocked, BlockedReason};
 use super::super::history::{Row, State};
 use super::super::scripts::Loaded;
-use super::super::statements::Statement;
 use super::{Surroundings, Work, is_half_applied};
+use crate::kinds::databasemigration::sql::Statement;
 
 /// Whether no script of the series has changed the database: none has run, or those that did failed and left nothing, as the
 /// first ones do where a database has their tables already and no baseline was named.

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kinds::databasemigration::assignment::checksum;
 use crate::kinds::databasemigration::runner::scripts::{Text, Way};
-use crate::kinds::databasemigration::runner::statements::mysql::modes::Modes;
-use crate::kinds::databasemigration::runner::statements::split;
+use crate::kinds::databasemigration::sql::mysql::modes::Modes;
+use crate::kinds::databasemigration::sql::split;
 
 const SCRIPTS: [&str; 3] = ["1", "2", "3"];
 

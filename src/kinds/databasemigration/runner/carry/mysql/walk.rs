@@ -13,13 +13,13 @@ use aws_lc_rs::digest::{Context, SHA256};
 use tokio::time::Instant;
 
 use super::super::super::effects::{self, Side};
-use super::super::super::statements::Statement;
-use super::super::super::statements::mysql::effect::{Effect, Object};
-use super::super::super::statements::mysql::read::runs_program;
 use super::super::{
     Carrier, Class, End, Entry, Failure, State, Task, Text, count, fail_point, in_doubt, milliseconds,
 };
 use crate::api::checksum::hexadecimal;
+use crate::kinds::databasemigration::sql::Statement;
+use crate::kinds::databasemigration::sql::mysql::effect::{Effect, Object};
+use crate::kinds::databasemigration::sql::mysql::read::runs_program;
 use crate::runtime::clock;
 
 /// For how long short statements share a transaction, whose locks others wait for.

@@ -10,7 +10,7 @@ use super::super::Statement;
 use super::modes::Modes;
 use super::read::{Read, read, runs_program};
 use super::tokens::{Kind, Token};
-use crate::kinds::databasemigration::assignment::Engine;
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// How it is found out whether a statement took effect.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kinds::databasemigration::runner::statements::split;
+use crate::kinds::databasemigration::sql::split;
 
 /// The effect of the last statement of a text, in short.
 fn shown(engine: Engine, text: &str) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::modes::{BITS, Modes};
 use super::tokens::{Kind, Lexer, Token};
-use crate::kinds::databasemigration::assignment::Engine;
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// Follows what SET does to the `sql_mode`, also by variables, as dumps restore it.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::modes::Modes;
 use super::read::{Read, plain, read};
 use super::set::Target;
 use super::tokens::Kind;
-use crate::kinds::databasemigration::assignment::Engine;
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// The statements, from 1 on, that are to run again so that the script can go on with the statement `from`.
 ///

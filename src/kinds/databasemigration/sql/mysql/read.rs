@@ -6,7 +6,7 @@ use super::super::Statement;
 use super::modes::Modes;
 use super::set::{Follower, Target, assignments};
 use super::tokens::{Kind, Lexer, Token};
-use crate::kinds::databasemigration::assignment::Engine;
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// Functions whose value follows from what is written, or from the session.
 const PURE: [&str; 36] = [

@@ -4,7 +4,7 @@
 //! what another clause removes.
 
 use super::{Effect, Object, Sign, What, Words, replaced};
-use crate::kinds::databasemigration::runner::statements::mysql::tokens::Kind;
+use crate::kinds::databasemigration::sql::mysql::tokens::Kind;
 
 /// A clause of ALTER TABLE.
 enum Clause {

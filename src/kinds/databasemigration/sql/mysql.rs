@@ -3,7 +3,7 @@
 //! Guarantees: the time is linear in the length of the text. Quotes are read in the mode that the session has, and that the
 //! script sets. The body of a stored program stays whole, with DELIMITER and without it. A text that is not closed is
 //! refused.
-//! Assumes: the server refuses two statements in one text, and a statement that is cut off (see [`super::super::mysql`]).
+//! Assumes: the server refuses two statements in one text, and a statement that is cut off (see `runner/mysql.rs`).
 
 mod blocks;
 pub mod effect;
@@ -22,8 +22,8 @@ use modes::Modes;
 use set::Follower;
 use tokens::{Kind, Lexer, Token, Unclosed};
 
-use super::super::super::assignment::Engine;
 use super::{Statement, WORDS};
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// The statements of a script, in a session that begins with these modes.
 ///
@@ -117,14 +117,15 @@ impl Reader<'_> {
         if !token.is(self.text, "DELIMITER") {
             return false;
         }
-        let rest = self.lexer.line_ahead();
         if self.open.is_none() {
             return true;
         }
+        if !self.lexer.begins_line(token.start) {
+            return false;
+        }
+        let rest = self.lexer.line_ahead();
         let is_mark = |argument: &str| !argument.contains(|one: char| one.is_alphanumeric());
-        self.lexer.begins_line(token.start)
-            && rest.starts_with([' ', '\t'])
-            && rest.split_whitespace().next().is_some_and(is_mark)
+        rest.starts_with([' ', '\t']) && rest.split_whitespace().next().is_some_and(is_mark)
     }
 
     fn set_delimiter(&mut self, token: &Token) -> Result<(), String> {

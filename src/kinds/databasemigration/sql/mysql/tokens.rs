@@ -4,7 +4,7 @@
 //! where the server ends them, in the mode that counts at that place.
 
 use super::modes::Modes;
-use crate::kinds::databasemigration::assignment::Engine;
+use crate::kinds::databasemigration::api::v1::Engine;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

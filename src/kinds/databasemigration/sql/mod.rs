@@ -1,4 +1,4 @@
-//! Splits a script into its statements, as the program of its engine does.
+//! Splits a script into its statements, as the program of its engine does. Pure.
 //!
 //! Guarantees: statements are slices of the text, as their author wrote them; quoted text, comments, dollar quotes and the
 //! bodies of stored programs stay whole. A text that cannot be split is refused and not guessed at. The time
@@ -8,11 +8,11 @@ pub mod mysql;
 mod postgres;
 mod sqlite;
 
-use super::super::assignment::Engine;
+use super::api::v1::Engine;
 use mysql::modes::Modes;
 
 /// How many words of a statement are kept.
-const WORDS: usize = 64;
+pub const WORDS: usize = 64;
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
