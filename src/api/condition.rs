@@ -8,32 +8,21 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Serialize;
+
+use super::words::words;
 
 /// Most bytes of a message that the API server's own condition type takes.
 const LONGEST_MESSAGE: usize = 32_768;
 
-/// Whether a condition holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum State {
+words! {
+    /// Whether a condition holds.
+    State:
     /// It holds.
     True,
     /// It does not.
     False,
     /// That could not be found out.
     Unknown,
-}
-
-impl State {
-    /// As the condition's `status` has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
 }
 
 impl From<bool> for State {
@@ -55,33 +44,12 @@ pub struct Statement {
     pub message: String,
 }
 
-/// Declares an enumeration with each name once: the word in the status is the word in the code.
-macro_rules! words {
-    ($(#[$about:meta])* $type:ident, $word:literal: $($(#[$doc:meta])* $name:ident,)*) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $type {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl $type {
-            #[doc = concat!("As the condition's `", $word, "` has it.")]
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => stringify!($name),)*
-                }
-            }
-        }
-    };
-}
-
 /// Declares the `ConditionType` of a kind.
 macro_rules! condition_types {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        $crate::api::condition::words! {
+        $crate::api::words::words! {
             /// The type of a condition.
-            ConditionType, "type": $($(#[$doc])* $name,)*
+            ConditionType: $($(#[$doc])* $name,)*
         }
 
         impl ConditionType {
@@ -107,25 +75,14 @@ macro_rules! condition_types {
 /// Declares the `Reason` of a kind.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        $crate::api::condition::words! {
+        $crate::api::words::words! {
             /// Why a condition holds or does not.
-            Reason, "reason": $($(#[$doc])* $name,)*
-        }
-
-        impl Reason {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// The one of that name.
-            #[must_use]
-            pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.as_str() == name)
-            }
+            Reason: $($(#[$doc])* $name,)*
         }
     };
 }
 
-pub(crate) use {condition_types, reasons, words};
+pub(crate) use {condition_types, reasons};
 
 /// Writes `statement` into `conditions`, as found at `generation`. Returns whether that changed anything, its time
 /// aside: if nothing, the status need not be written.

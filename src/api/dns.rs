@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::undescribed;
 use super::field::{FieldError, Path, Reason, Validation};
 use super::name;
+use super::words::words;
 
 /// Most characters that all search domains have together, with a space between two.
 const LONGEST_SEARCHES: usize = 2048;
@@ -52,28 +53,17 @@ pub struct DnsOption {
     pub value: Option<String>,
 }
 
-/// Where name servers and search domains come from.
-#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-#[schemars(transform = undescribed)]
-pub enum DnsPolicy {
+words! {
+    /// Where name servers and search domains come from.
+    #[derive(JsonSchema, Deserialize)]
+    #[schemars(transform = undescribed)]
+    DnsPolicy:
     /// The cluster's DNS.
     ClusterFirst,
     /// Those of the node.
     Default,
     /// The DnsConfig alone.
     None,
-}
-
-impl DnsPolicy {
-    /// As a pod has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClusterFirst => "ClusterFirst",
-            Self::Default => "Default",
-            Self::None => "None",
-        }
-    }
 }
 
 impl From<DnsConfig> for PodDNSConfig {

@@ -33,6 +33,7 @@ pub mod schema;
 pub mod script;
 pub mod time_zone;
 pub mod validation;
+pub mod words;
 
 use std::fmt;
 use std::str::FromStr;

@@ -13,6 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
+use crate::api::words::words;
 
 pub use ramp::{Ramp, RampStep};
 pub use status::{PastTransition, Phase, RampStatus, TDSetStatus, Transition};
@@ -457,10 +458,11 @@ pub struct BoundsOnDeletion {
     pub max_replicas: Option<i32>,
 }
 
-/// Kind of an autoscaler.
-#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[schemars(transform = undescribed)]
-pub enum AutoscalerKind {
+words! {
+    /// Kind of an autoscaler.
+    #[derive(JsonSchema, Default, Deserialize)]
+    #[schemars(transform = undescribed)]
+    AutoscalerKind:
     /// A HorizontalPodAutoscaler of the API group autoscaling.
     #[default]
     HorizontalPodAutoscaler,
@@ -469,15 +471,6 @@ pub enum AutoscalerKind {
 }
 
 impl AutoscalerKind {
-    /// The kind, as objects have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::HorizontalPodAutoscaler => "HorizontalPodAutoscaler",
-            Self::ScaledObject => "ScaledObject",
-        }
-    }
-
     /// Its API group.
     #[must_use]
     pub const fn group(self) -> &'static str {

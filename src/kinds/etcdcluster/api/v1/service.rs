@@ -6,6 +6,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::words::words;
+
 /// The Service for clients, `<name>-client`. A change restarts nothing.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -21,26 +23,15 @@ pub struct ClientService {
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// How a Service is reached: ClusterIP from within the Kubernetes cluster, NodePort by a port of every node,
-/// LoadBalancer from outside of it. Defaults to ClusterIP.
-#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServiceType {
+words! {
+    /// How a Service is reached: ClusterIP from within the Kubernetes cluster, NodePort by a port of every node,
+    /// LoadBalancer from outside of it. Defaults to ClusterIP.
+    #[derive(JsonSchema, Deserialize)]
+    ServiceType:
     /// From within the Kubernetes cluster.
     ClusterIP,
     /// By a port of every node.
     NodePort,
     /// From outside, by what the Kubernetes cluster has for it.
     LoadBalancer,
-}
-
-impl ServiceType {
-    /// The value as it is written.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClusterIP => "ClusterIP",
-            Self::NodePort => "NodePort",
-            Self::LoadBalancer => "LoadBalancer",
-        }
-    }
 }

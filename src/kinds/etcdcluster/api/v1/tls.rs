@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NamedReference;
+use crate::api::words::words;
 
 /// Certificates of members and clients.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -31,28 +32,17 @@ pub struct Tls {
     pub secrets: Option<TlsSecrets>,
 }
 
-/// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated by the
-/// operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Defaults to Automatic at creation.
-#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsMode {
+words! {
+    /// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated by the
+    /// operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Defaults to Automatic at creation.
+    #[derive(JsonSchema, Deserialize)]
+    TlsMode:
     /// One certificate authority a cluster, made and rotated by the operator.
     Automatic,
     /// Secrets that others keep.
     Secrets,
     /// Plain HTTP.
     Disabled,
-}
-
-impl TlsMode {
-    /// The value as it is written.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Automatic => "Automatic",
-            Self::Secrets => "Secrets",
-            Self::Disabled => "Disabled",
-        }
-    }
 }
 
 /// Secrets in the cluster's namespace, each with `tls.crt`, `tls.key` and `ca.crt`. Their type may be any.
