@@ -86,7 +86,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             (true, true) => Err(Failure::moved("the object is being deleted")),
             (false, false) => Err(Failure::moved("the object is not being deleted")),
             _ => {
-                let write = self.finalizer(live.meta(), on);
+                let write = Self::finalizer(live.meta(), on);
                 self.write(&write).await
             }
         }
@@ -108,11 +108,11 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         if !is_same {
             return Err(Failure::moved("the object was changed meanwhile"));
         }
-        self.write(&self.finalizer(new, false)).await
+        self.write(&Self::finalizer(new, false)).await
     }
 
     /// The write that puts the finalizer on the object of that metadata, or takes it off.
-    fn finalizer(&self, metadata: &ObjectMeta, on: bool) -> ApiWrite {
+    fn finalizer(metadata: &ObjectMeta, on: bool) -> ApiWrite {
         finalizer::write::<Kind::Object>(metadata, Kind::IDENTITY.finalizer, on, Kind::IDENTITY.manager)
     }
 

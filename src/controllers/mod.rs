@@ -270,6 +270,26 @@ pub async fn run<Kind: Reconciler>(
     runs.collect::<FuturesUnordered<_>>().collect::<()>().await;
 }
 
+/// What all reconciliations in one realm of a scope share.
+fn context<Kind: Reconciler>(
+    client: Client,
+    (scope, realm): (&Scope, &WatchScope),
+    (reconciliations, metrics): (Reconciliations, Kind::Metrics),
+    settings: &Settings,
+) -> Context<Kind> {
+    Context {
+        writer: ApiWriter::new(client.clone(), Kind::IDENTITY.manager),
+        client,
+        realm: realm.clone(),
+        image: settings.image.clone(),
+        objects: metrics.objects().add(),
+        metrics,
+        problems: reconciliations.problems.add(),
+        scope: scope.clone(),
+        reconciliations,
+    }
+}
+
 /// The same in one realm of it.
 async fn run_in<Kind: Reconciler>(
     client: Client,
@@ -279,17 +299,7 @@ async fn run_in<Kind: Reconciler>(
     ready: impl FnOnce() + Send,
     stop: &Stop,
 ) {
-    let context = Context {
-        writer: ApiWriter::new(client.clone(), Kind::IDENTITY.manager),
-        client: client.clone(),
-        realm: realm.clone(),
-        image: settings.image.clone(),
-        objects: metrics.objects().add(),
-        metrics,
-        problems: reconciliations.problems.add(),
-        scope: scope.clone(),
-        reconciliations,
-    };
+    let context = context::<Kind>(client.clone(), (scope, realm), (reconciliations, metrics), settings);
     let Started { kind, triggers, ready: started } = Kind::start(&context);
     let (store, writer) = reflector::store();
     let runner = Arc::new(Runner {

@@ -142,7 +142,12 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
     ),
     (
         "others-account",
-        &["split=true", "serviceAccount.create=false", "serviceAccount.name=theirs", "rbac.aggregateClusterRoles=false"],
+        &[
+            "split=true",
+            "serviceAccount.create=false",
+            "serviceAccount.name=theirs",
+            "rbac.aggregateClusterRoles=false",
+        ],
     ),
     (
         "bare",

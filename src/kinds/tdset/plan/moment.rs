@@ -34,7 +34,7 @@ pub struct Moment<'a> {
     pub outlook: Arc<Outlook>,
     /// The timetable, without the dates from elsewhere.
     pub timetable: &'a Timetable,
-    dated: Dated<'a>,
+    schedule: Dated<'a>,
 }
 
 /// A schedule with its dates from elsewhere.
@@ -56,21 +56,26 @@ impl<'a> Moment<'a> {
     /// The timetable at `time`.
     pub fn new(time: Timestamp, facts: &Facts<'a>, timetable: &'a Timetable) -> Self {
         let dates = (!facts.spec.dates.is_empty()).then_some(&facts.observed.dates);
-        let dated = Dated { schedule: &timetable.schedule, dates, merged: OnceCell::new() };
-        Self::with_dates(time, facts.observed, timetable, dated)
+        let schedule = Dated { schedule: &timetable.schedule, dates, merged: OnceCell::new() };
+        Self::with_schedule(time, facts.observed, timetable, schedule)
     }
 
     /// The same timetable at another time.
     pub fn moved(self, time: Timestamp, facts: &Facts<'a>) -> Self {
-        Self::with_dates(time, facts.observed, self.timetable, self.dated)
+        Self::with_schedule(time, facts.observed, self.timetable, self.schedule)
     }
 
-    fn with_dates(time: Timestamp, observed: &Observed, timetable: &'a Timetable, dated: Dated<'a>) -> Self {
+    fn with_schedule(
+        time: Timestamp,
+        observed: &Observed,
+        timetable: &'a Timetable,
+        schedule: Dated<'a>,
+    ) -> Self {
         let (dates, cached) = (&observed.dates, observed.remembered.outlook.as_ref());
         let cached = cached.filter(|outlook| outlook.holds(time, dates)).cloned();
         let outlook =
-            cached.unwrap_or_else(|| Arc::new(dated.schedule().outlook(time, dates, MOST_UPCOMING)));
-        Self { time, phase: outlook.effective().phase(), outlook, timetable, dated }
+            cached.unwrap_or_else(|| Arc::new(schedule.schedule().outlook(time, dates, MOST_UPCOMING)));
+        Self { time, phase: outlook.effective().phase(), outlook, timetable, schedule }
     }
 
     /// The rule that decides, and its count.
@@ -80,7 +85,7 @@ impl<'a> Moment<'a> {
 
     /// The timetable with the dates from elsewhere.
     pub fn schedule(&self) -> &Schedule {
-        self.dated.schedule()
+        self.schedule.schedule()
     }
 
     /// The next change.
