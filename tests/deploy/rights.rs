@@ -43,10 +43,10 @@ fn aggregate(role: &Value) -> Option<&str> {
 
 /// The rights that the roles of this kind grant together to gatehouse itself.
 fn granted(objects: &[Value], kind: &str) -> BTreeSet<Right> {
-    rights(of_kind(objects, kind).into_iter().filter(|role| aggregate(role).is_none()))
+    of_roles(of_kind(objects, kind).into_iter().filter(|role| aggregate(role).is_none()))
 }
 
-fn rights<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<Right> {
+fn of_roles<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<Right> {
     let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap());
     rules
         .flat_map(|rule| {
@@ -83,7 +83,7 @@ fn users_get_rights_on_all_kinds_by_their_roles() {
     for objects in [rendered("base"), variant("default"), variant("everything"), variant("watching")] {
         let rights = |wanted: &str| {
             let roles = of_kind(objects, "ClusterRole").into_iter();
-            rights(roles.filter(|role| aggregate(role) == Some(wanted)))
+            of_roles(roles.filter(|role| aggregate(role) == Some(wanted)))
         };
         let right = |resource: &str, verb: &str| {
             ("gatehouse.dev".to_owned(), resource.to_owned(), String::new(), verb.to_owned())
