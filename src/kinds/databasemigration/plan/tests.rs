@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::condition::find;
 use crate::api::field::{FieldError, Path};
+use crate::controllers::api_write::Note;
 use crate::kinds::databasemigration::api::v1::{AppliedScript, DatabaseMigration, Outcome};
 use crate::kinds::databasemigration::assignment::{Assignment, Planned, plan_hash};
 use crate::kinds::databasemigration::names::{ATTEMPT, KEY, NUMBER, PURPOSE, RESOLVED};
