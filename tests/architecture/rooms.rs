@@ -232,6 +232,7 @@ fn a_room_that_may_import_what_it_does_not_is_told() {
     assert_eq!(
         of_spec,
         [
+            "kinds/KIND/spec: imports nothing of kinds/KIND/assignment: no entry",
             "kinds/KIND/spec: imports nothing of kinds/KIND/names: no entry",
             "kinds/KIND/spec: imports nothing of kinds/KIND/observation: no entry",
         ]

@@ -72,6 +72,7 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "service.annotations.one=two",
             "podAnnotations.one=two",
             "podLabels.one=two",
+            "podLabels.team=door",
             "serviceAccount.annotations.one=two",
             "serviceAccount.name=doorkeeper",
             "enabled=true",
