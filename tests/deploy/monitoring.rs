@@ -81,18 +81,37 @@ fn alerts() -> Vec<&'static Value> {
     alerts
 }
 
-/// An alert wakes a person up, who looks for its name.
+/// Pages of `docs/runbooks` without an alert: the table of all alerts, and the problems of an EtcdCluster by reason.
+const OTHER_PAGES: [&str; 2] = ["README.md", "etcdcluster.md"];
+
+/// The parts that each runbook has.
+const PARTS: [&str; 3] = ["\n## Meaning\n", "\n## What gatehouse does\n", "\n## What to do\n"];
+
+/// An alert wakes a person up, who opens the page with its name.
 #[test]
-fn the_runbooks_have_a_row_for_every_alert() {
-    let path = kit::root().join("docs/etcdcluster/runbooks.md");
-    let runbooks = std::fs::read_to_string(path).expect("the runbooks");
-    let named = |alert: &&Value| {
-        let row = format!("| `{}` |", alert["alert"].as_str().expect("a name"));
-        runbooks.lines().any(|line| line.starts_with(&row))
-    };
-    let missing: Vec<_> =
-        alerts().into_iter().filter(|alert| !named(alert)).map(|alert| &alert["alert"]).collect();
-    assert!(missing.is_empty(), "docs/etcdcluster/runbooks.md has no row for {missing:?}");
+fn each_alert_has_a_runbook_and_no_other_page_is_there() {
+    let folder = kit::root().join("docs/runbooks");
+    let names = alerts().into_iter().map(|alert| alert["alert"].as_str().expect("a name"));
+    let names: BTreeSet<&str> = names.collect();
+    let pages = std::fs::read_dir(&folder).expect("the runbooks");
+    let pages = pages.map(|page| page.expect("a page").file_name().into_string().expect("UTF-8"));
+    let pages: BTreeSet<String> = pages.collect();
+    let expected = names.iter().map(|name| format!("{name}.md"));
+    let expected: BTreeSet<String> = expected.chain(OTHER_PAGES.map(str::to_owned)).collect();
+    assert_eq!(
+        pages, expected,
+        "left: files of docs/runbooks, right: one for each alert, and {OTHER_PAGES:?}"
+    );
+    let read = |page: &str| std::fs::read_to_string(folder.join(page)).expect("a page");
+    let table = read("README.md");
+    for name in names {
+        let row = format!("| [{name}]({name}.md) |");
+        assert!(table.contains(&row), "docs/runbooks/README.md has no row for {name}");
+        let page = read(&format!("{name}.md"));
+        assert!(page.starts_with(&format!("# {name}\n")), "docs/runbooks/{name}.md has another title");
+        let missing: Vec<_> = PARTS.iter().filter(|part| !page.contains(**part)).collect();
+        assert!(missing.is_empty(), "docs/runbooks/{name}.md has no {missing:?}");
+    }
 }
 
 /// Labels that Prometheus adds to what it scrapes.
