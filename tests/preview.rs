@@ -92,15 +92,15 @@ fn gaps_folds_and_half_hours_are_shown_as_expected_in_every_form() {
 /// The page shows what the commands in it print.
 #[test]
 fn the_pictures_in_the_documentation_are_current() {
-    let page = fs::read_to_string(root().join("docs/schedules.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/tdset/tasks.md")).unwrap();
     let arguments = ["-f", "examples/tdset/night.yaml", "--from", "2026-10-30", "--days", "5"];
     let text = shown(&run(&arguments));
     let block = format!("$ gatehouse schedule preview {}\n{text}```", arguments.join(" "));
-    assert!(page.contains(&block), "docs/schedules.md does not have:\n{block}");
+    assert!(page.contains(&block), "docs/tdset/tasks.md does not have:\n{block}");
     let arguments =
         ["-f", "tests/preview/berlin-autumn.yaml", "--from", "2026-10-24T14:30", "--days", "6", "-o", "svg"];
     let command = format!("$ gatehouse schedule preview {}", arguments.join(" "));
-    assert!(page.contains(&command), "docs/schedules.md does not have: {command}");
+    assert!(page.contains(&command), "docs/tdset/tasks.md does not have: {command}");
     is_current(&root().join("docs/schedule.svg"), &shown(&run(&arguments)));
 }
 

@@ -1,4 +1,4 @@
-//! What docs/tdset-other-tools.md has Flux do. `tests/api/tdset/other_tools.rs` shows the rest of that page.
+//! What docs/tdset/tasks.md has Flux do. `tests/api/tdset/other_tools.rs` shows the rest of that page.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn shop() -> Value {
 #[test]
 fn a_kustomization_of_flux_takes_the_count_out_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    let page = in_page("tdset-other-tools.md", "Flux");
+    let page = in_page("tdset/tasks.md", "Flux");
     let kustomization = json!({"resources": ["shop.yaml"], "patches": page[0]["spec"]["patches"]});
     for (name, object) in [("kustomization.yaml", &kustomization), ("shop.yaml", &shop())] {
         fs::write(folder.path().join(name), object.to_string()).expect("a file");
@@ -35,7 +35,7 @@ fn a_kustomization_of_flux_takes_the_count_out_and_nothing_else() {
 /// A HelmRelease ignores what such pointers lead to in objects of that kind.
 #[test]
 fn a_helm_release_of_flux_ignores_the_count() {
-    let page = in_page("tdset-other-tools.md", "Flux");
+    let page = in_page("tdset/tasks.md", "Flux");
     let drift = &page[1]["spec"]["driftDetection"];
     let [rule] = drift["ignore"].as_array().expect("rules").as_slice() else { panic!("{drift}") };
     assert_eq!(rule["target"]["kind"], shop()["kind"]);

@@ -277,7 +277,7 @@ fn scaled_object(name: &str, triggers: &Value) -> Value {
 /// The TDSet that the page about other tools shows.
 fn the_page_gives_a_scaled_object_its_bounds(bed: &Bed, triggers: &Value) {
     let namespace = bed.namespace();
-    let page = in_page("tdset-other-tools.md", "KEDA");
+    let page = in_page("tdset/tasks.md", "KEDA");
     foreign(&namespace, "worker", 3);
     namespace.create(&scaled_object("worker", triggers));
     namespace.create(&tdset("worker", &page[0]["spec"]));

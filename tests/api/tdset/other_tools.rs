@@ -1,4 +1,4 @@
-//! Tools that apply a repository again and again: what docs/tdset-other-tools.md says of them.
+//! Tools that apply a repository again and again: what docs/tdset/tasks.md says of them.
 
 use kit::bed::{Bed, Namespace};
 use kit::examples::in_page;
@@ -22,7 +22,7 @@ fn apply(namespace: &Namespace, manager: &str, object: &Value) {
 fn a_tool_without_the_count_takes_nothing_back_and_one_with_it_is_named(bed: &Bed) {
     let namespace = bed.namespace();
     // What Argo CD ignores is what this manager owns.
-    let page = in_page("tdset-other-tools.md", "Argo CD");
+    let page = in_page("tdset/tasks.md", "Argo CD");
     let ignored = &page[0]["spec"]["ignoreDifferences"][0];
     assert_eq!((&ignored["group"], &ignored["kind"]), (&json!("apps"), &json!("Deployment")));
     for (name, manager) in [("argo", "argocd-controller"), ("flux", "kustomize-controller")] {
