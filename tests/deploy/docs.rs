@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 /// The kustomization of the page, of what is here.
 fn built() -> Vec<Value> {
-    let [mut kustomization] = in_page("installing.md", "With kubectl").try_into().expect("one kustomization");
+    let [mut kustomization] =
+        in_page("installing.md", "Install with kubectl").try_into().expect("one kustomization");
     // kustomize takes no absolute paths.
     let folder = tempfile::tempdir_in(deploy().parent().expect("the repository")).expect("a folder");
     for list in ["resources", "components"] {

@@ -174,7 +174,7 @@ fn is_told_what_helps(namespace: &Namespace) {
     let told = apply("cache-without-v1alpha1");
     assert!(told.contains(documented(unknown)), "{told}");
 
-    documented("What helps is `gatehouse convert -f shop.yaml`");
+    documented("Rewrite the manifest with `gatehouse convert -f shop.yaml`");
     let file = folder.join("shop.yaml");
     let converted = Call::gatehouse(&bed.program, &["convert", "-f", &file.to_string_lossy()]).ok();
     let before = namespace.get("tdsets", "shop");
