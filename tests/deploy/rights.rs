@@ -47,8 +47,8 @@ fn granted(objects: &[Value], kind: &str) -> BTreeSet<Right> {
 }
 
 fn of_roles<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<Right> {
-    let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap());
-    rules
+    let granted = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap());
+    granted
         .flat_map(|rule| {
             let names = or_all(words(&rule, "resourceNames"));
             each(&words(&rule, "apiGroups"), &words(&rule, "resources"), &names, &words(&rule, "verbs"))
