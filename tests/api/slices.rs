@@ -2,7 +2,7 @@
 //!
 //! Guarantees: without `WITH_SLICE` all tests run, as they do at night; with `WITH_SLICE=n` every test that is not in
 //! slices, and of the others each in one of [`COUNT`] numbers that follow one another. The tests of a control plane are
-//! dealt out in turn, so that no slice takes much longer than another.
+//! dealt out in turn, so that no slice takes much longer than another. A test of many cases takes a slice of its cases.
 
 use crate::Module;
 use crate::beds::Ground;
