@@ -3,7 +3,7 @@
 
 use gatehouse::install::{Address, Plan, webhooks};
 use kit::bed::Bed;
-use kit::deploy::{NAMESPACE, Rendered, chart, everything, kind, of_kind, outcome, variant};
+use kit::deploy::{NAMESPACE, REPOSITORY, Rendered, chart, everything, kind, of_kind, outcome, variant};
 use kit::objects::{Ask, Objects, collection_of};
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -136,7 +136,8 @@ fn the_chart_refuses_what_would_break_another_installation(bed: &Bed) {
     }
     let render = |namespace: &str, values: &[&str]| {
         let kubeconfig = bare.bed.cluster.kubeconfig().to_str().expect("UTF-8");
-        let words = ["install", "gatehouse", chart.to_str().expect("UTF-8"), "--dry-run=server"];
+        let words =
+            ["install", "gatehouse", chart.to_str().expect("UTF-8"), "--dry-run=server", "--set", REPOSITORY];
         let place = ["--namespace", namespace, "--kubeconfig", kubeconfig];
         outcome("helm", &[&words[..], &place[..], values].concat(), "")
     };
