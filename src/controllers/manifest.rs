@@ -230,16 +230,6 @@ pub fn owned_by<Owner: Resource<DynamicType = ()>>(owner: &ObjectMeta) -> Object
     }
 }
 
-/// The ServiceAccount of a pod, by its name where none is asked for too.
-///
-/// To leave the field out would not take another one back: the API server copies `serviceAccountName` into its older
-/// twin `serviceAccount`, which no manager owns and which therefore stays, and fills in the one by the other
-/// (kubernetes `pkg/apis/core/v1/conversion.go`, `Convert_v1_PodSpec_To_core_PodSpec`).
-#[must_use]
-pub fn service_account(asked: Option<String>) -> Option<String> {
-    Some(asked.unwrap_or_else(|| "default".to_owned()))
-}
-
 /// Labels or annotations from pairs.
 #[must_use]
 pub fn pairs<const COUNT: usize>(of: [(&str, &str); COUNT]) -> BTreeMap<String, String> {
@@ -288,12 +278,6 @@ mod tests {
             assert!(!settled(&wanted, &actual), "{path}");
         }
         assert!(!settled(&wanted, &json!({"metadata": {}})));
-    }
-
-    #[test]
-    fn a_service_account_that_is_no_longer_asked_for_is_taken_back_by_name() {
-        assert_eq!(service_account(Some("shop".to_owned())).as_deref(), Some("shop"));
-        assert_eq!(service_account(None).as_deref(), Some("default"));
     }
 
     #[test]

@@ -14,16 +14,16 @@ use super::names;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Version};
 use crate::api::field::{FieldError, Path};
 use crate::api::identity::identity;
+use crate::api::pod::PullPolicy;
 use crate::api::quantity::Quantity;
+use crate::api::reference::NamedReference;
 use crate::kinds::etcdcluster::api::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::kinds::etcdcluster::api::recovery::{self, ANNOTATION, Survivor};
 use crate::kinds::etcdcluster::api::v1::{
-    self, EtcdCluster, EtcdClusterSpec, Image as GivenImage, Medium, NamedReference,
-    PersistentVolumeClaimDestination, ReclaimPolicy, TlsMode, TlsSecrets,
+    self, EtcdCluster, EtcdClusterSpec, Image as GivenImage, Medium, PersistentVolumeClaimDestination,
+    ReclaimPolicy, TlsMode, TlsSecrets,
 };
-pub use crate::kinds::etcdcluster::api::v1::{
-    ClientService, CompactionMode, Options, Pod, PullPolicy, Retention,
-};
+pub use crate::kinds::etcdcluster::api::v1::{ClientService, CompactionMode, Options, Pod, Retention};
 use crate::kinds::etcdcluster::api::versions::{ALLOW_DOWNGRADE, NEWEST};
 
 /// Number of the form that pods have. Another one restarts every member of every cluster.
@@ -197,7 +197,7 @@ impl Spec {
             authenticates: spec.authenticates(),
             root_secret: auth.root_secret_ref.map(|secret| secret.name),
             options: options(spec.options.clone().unwrap_or_default()),
-            pod: spec.pod.clone().unwrap_or_default(),
+            pod: pod(spec),
             client_service: spec.client_service.clone().unwrap_or_default(),
             backup: spec.backup.as_ref().map(|given| backup(cluster, given)),
             defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
@@ -297,6 +297,11 @@ fn image(spec: &EtcdClusterSpec) -> Image {
         pull_policy: pull_policy.unwrap_or(PullPolicy::IfNotPresent),
         pull_secrets: pull_secrets.map(names),
     }
+}
+
+fn pod(spec: &EtcdClusterSpec) -> Pod {
+    let given = spec.pod.clone().unwrap_or_default();
+    Pod { service_account_name: given.service_account_name.filter(|name| !name.is_empty()), ..given }
 }
 
 fn storage(spec: &EtcdClusterSpec) -> Storage {

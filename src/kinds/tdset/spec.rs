@@ -14,11 +14,13 @@ use kube::ResourceExt as _;
 use super::observation::ObjectKey;
 use crate::api::field::FieldError;
 use crate::api::identity::identity;
+use crate::api::pod::PullPolicy;
+use crate::api::reference::ConfigMapKey;
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
-    AutoscalerKind, BoundsOnDeletion, ConfigMapKey, ControllerPolicy, Create, DatesFrom, ManualScalePolicy,
-    PullPolicy, Reference, TDSet, TDSetSpec, TDSetStatus, UnreadableDates,
+    AutoscalerKind, BoundsOnDeletion, ControllerPolicy, Create, DatesFrom, ManualScalePolicy, Reference,
+    TDSet, TDSetSpec, TDSetStatus, UnreadableDates,
 };
 
 /// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,

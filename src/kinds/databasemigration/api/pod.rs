@@ -3,18 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    Capabilities, KeyToPath, ProjectedVolumeSource, ResourceRequirements, SecretProjection, SecurityContext,
-    VolumeProjection,
+    KeyToPath, ProjectedVolumeSource, ResourceRequirements, SecretProjection, VolumeProjection,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::v1::Database;
-
-/// The program in the image.
-pub const PROGRAM: &str = "/gatehouse";
-
-/// The user of the image.
-pub const USER: i64 = 65532;
+use crate::api::pod;
 
 /// Keys of Secrets and the files that they become, by Secret.
 pub type Items = BTreeMap<String, BTreeSet<(String, String)>>;
@@ -49,29 +42,8 @@ pub fn certificates(database: &Database) -> Items {
     items
 }
 
-/// Resources for passing scripts on one by one, or for reading their history. They are set at all because a quota
-/// admits no pod without.
+/// Resources of a container that passes scripts on one by one, or reads their history.
 #[must_use]
 pub fn resources() -> ResourceRequirements {
-    let of = |cpu: &str, memory: &str| {
-        let amounts = [("cpu", cpu), ("memory", memory)];
-        amounts.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into()
-    };
-    ResourceRequirements {
-        requests: Some(of("10m", "32Mi")),
-        limits: Some(of("1", "256Mi")),
-        ..ResourceRequirements::default()
-    }
-}
-
-/// No container may do more than it needs.
-#[must_use]
-pub fn container_security() -> SecurityContext {
-    SecurityContext {
-        allow_privilege_escalation: Some(false),
-        privileged: Some(false),
-        read_only_root_filesystem: Some(true),
-        capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-        ..SecurityContext::default()
-    }
+    pod::resources("32Mi", "256Mi")
 }

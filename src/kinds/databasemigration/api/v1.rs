@@ -10,19 +10,19 @@ mod status;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{LocalObjectReference, ResourceRequirements, Toleration};
+use k8s_openapi::api::core::v1::{LocalObjectReference, ResourceRequirements, SecurityContext};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
 use crate::api::duration::{self, Duration};
+use crate::api::pod::{PullPolicy, pod_settings};
 
-pub use database::{
-    CredentialsSecret, Database, DatabaseFile, Engine, History, SecretKey, SecretName, Tls, TlsMode,
-};
+pub use crate::api::reference::KeyReference;
+pub use database::{CredentialsSecret, Database, DatabaseFile, Engine, History, Tls, TlsMode};
 pub use legacy::Legacy;
-pub use script::{KeyReference, Script, ScriptKind, Source, Timeouts, Transaction};
+pub use script::{Script, ScriptKind, Source, Timeouts, Transaction};
 pub use status::{
     AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, Phase, PlanStatus,
 };
@@ -280,47 +280,45 @@ pub enum DeletionPolicy {
     Revert,
 }
 
-/// The pods that run the scripts.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Runner {
-    /// ServiceAccount that they run as; its token is not mounted. Defaults to the namespace's default.
-    #[schemars(length(min = 1, max = 253))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_account_name: Option<String>,
+pod_settings! {
+    /// The pods that run the scripts.
+    pub struct Runner;
+    affinity {}
+    topology_spread_constraints {}
+    service_account_name {
+        /// Its token is not mounted.
+        #[schemars(length(min = 1, max = 253))]
+    }
+    dns_policy {}
+    security_context {
+        /// Defaults to no root, the runtime's default seccomp profile.
+    }
+    own {
+        /// Compute resources. Defaults to requests of 10m CPU and 32Mi memory, and limits of 1 CPU and 256Mi memory.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub resources: Option<ResourceRequirements>,
 
-    /// Compute resources. Defaults to requests of 10m CPU and 32Mi memory, and limits of 1 CPU and 256Mi memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+        /// Security settings of the container. Defaults to no privileges, no capabilities, a read-only root.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub container_security_context: Option<SecurityContext>,
 
-    /// Labels that a node must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_selector: Option<BTreeMap<String, String>>,
+        /// When nodes pull the image: Always, IfNotPresent or Never. Defaults to IfNotPresent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub image_pull_policy: Option<PullPolicy>,
 
-    /// Taints of nodes that they put up with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tolerations: Option<Vec<Toleration>>,
+        /// Secrets in the same namespace that the image is pulled with.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
 
-    /// Secrets in the same namespace that the image is pulled with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
+        /// Longest time that a run may take, such as 30m; then it is ended. 1m to 168h.
+        /// Defaults to 30m.
+        #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub deadline: Option<Duration>,
 
-    /// Labels of the pods, beside those that gatehouse finds them by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
-
-    /// Annotations of the pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<BTreeMap<String, String>>,
-
-    /// Longest time that a run may take, such as 30m; then it is ended. 1m to 168h.
-    /// Defaults to 30m.
-    #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Duration>,
-
-    /// How long a Job stays after its end, such as 24h. 1m to 720h. Defaults to 24h.
-    #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<Duration>,
+        /// How long a Job stays after its end, such as 24h. 1m to 720h. Defaults to 24h.
+        #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ttl: Option<Duration>,
+    }
 }

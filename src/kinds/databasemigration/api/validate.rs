@@ -44,6 +44,9 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
     references(&spec, name, &mut validation);
     downs(&spec, &mut validation);
     limits::validate(&spec, &mut validation);
+    if let Some(runner) = &spec.runner {
+        runner.validate(&Path::spec().at("runner"), &mut validation);
+    }
     if let Some((before, status)) = &before {
         update::validate(&spec, before, status, &mut validation);
     }

@@ -9,17 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec,
-    PodTemplateSpec, SeccompProfile, Volume, VolumeMount,
+    ConfigMapVolumeSource, Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, Volume,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::assignment::{ASSIGNMENT, DATABASE, Texts, secret_files};
 use super::{Planned, annotations, labels, metadata};
-use crate::controllers::manifest::{Manifest, service_account};
-use crate::kinds::databasemigration::api::pod::{
-    Items, PROGRAM, USER, container_security, projected, resources,
-};
+use crate::api::pod::{PROGRAM, mount, unprivileged, unprivileged_container, volume};
+use crate::controllers::manifest::Manifest;
+use crate::kinds::databasemigration::api::pod::{Items, projected, resources};
 use crate::kinds::databasemigration::names::CONTAINER;
 use crate::kinds::databasemigration::spec::Spec;
 
@@ -67,45 +64,36 @@ pub fn manifest(spec: &Spec, texts: &[Texts], planned: &Planned, image: &str) ->
 }
 
 fn template(spec: &Spec, texts: &[Texts], planned: &Planned, image: &str) -> PodTemplateSpec {
-    let runner = spec.runner.clone();
+    let mut runner = spec.runner.clone();
     let volumes = volumes(spec, texts, planned);
-    let mounted: Vec<_> = volumes.iter().map(|(volume, path)| mount(volume, path)).collect();
+    let mounted = volumes.iter().map(|(volume, path)| mount(&volume.name, path, *path != DATABASE));
     let container = Container {
         name: CONTAINER.to_owned(),
         image: Some(image.to_owned()),
-        image_pull_policy: Some("IfNotPresent".to_owned()),
+        image_pull_policy: Some(runner.image_pull_policy.unwrap_or_default().as_str().to_owned()),
         command: Some([PROGRAM, "migrate", "run"].map(str::to_owned).to_vec()),
         args: Some(arguments(&volumes)),
-        resources: Some(runner.resources.unwrap_or_else(resources)),
-        security_context: Some(container_security()),
-        volume_mounts: Some(mounted),
+        resources: Some(runner.resources.take().unwrap_or_else(resources)),
+        security_context: Some(
+            runner.container_security_context.take().unwrap_or_else(unprivileged_container),
+        ),
+        volume_mounts: Some(mounted.collect()),
         // Of a program that could not report, the end of its log is reported.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()
     };
-    PodTemplateSpec {
-        metadata: Some(ObjectMeta {
-            labels: Some(runner.labels.unwrap_or_default().into_iter().chain(labels(spec)).collect()),
-            annotations: Some(
-                runner.annotations.unwrap_or_default().into_iter().chain(annotations(planned)).collect(),
-            ),
-            ..ObjectMeta::default()
-        }),
-        spec: Some(PodSpec {
-            containers: vec![container],
-            volumes: Some(volumes.into_iter().map(|(volume, _)| volume).collect()),
-            image_pull_secrets: runner.image_pull_secrets,
-            restart_policy: Some("Never".to_owned()),
-            termination_grace_period_seconds: Some(GRACE),
-            automount_service_account_token: Some(false),
-            enable_service_links: Some(false),
-            security_context: Some(pod_security()),
-            node_selector: runner.node_selector,
-            tolerations: runner.tolerations,
-            service_account_name: service_account(runner.service_account_name),
-            ..PodSpec::default()
-        }),
-    }
+    let pod = PodSpec {
+        containers: vec![container],
+        volumes: Some(volumes.into_iter().map(|(volume, _)| volume).collect()),
+        image_pull_secrets: runner.image_pull_secrets.take(),
+        restart_policy: Some("Never".to_owned()),
+        termination_grace_period_seconds: Some(GRACE),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        ..PodSpec::default()
+    };
+    runner.security_context.get_or_insert_with(unprivileged);
+    runner.template(labels(spec), annotations(planned), pod)
 }
 
 /// The options of `gatehouse migrate run`.
@@ -122,12 +110,11 @@ fn arguments(volumes: &[(Volume, &'static str)]) -> Vec<String> {
 
 /// The volumes, and where each is mounted.
 fn volumes(spec: &Spec, texts: &[Texts], planned: &Planned) -> Vec<(Volume, &'static str)> {
-    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let snapshot = ConfigMapVolumeSource { name: planned.name(spec), ..ConfigMapVolumeSource::default() };
-    let mut volumes = vec![(Volume { config_map: Some(snapshot), ..of("scripts") }, SCRIPTS)];
+    let mut volumes = vec![(Volume { config_map: Some(snapshot), ..volume("scripts") }, SCRIPTS)];
     let mut project = |name: &str, items: BTreeMap<String, BTreeSet<(String, String)>>, path| {
         if !items.is_empty() {
-            volumes.push((Volume { projected: Some(projected(items, MODE)), ..of(name) }, path));
+            volumes.push((Volume { projected: Some(projected(items, MODE)), ..volume(name) }, path));
         }
     };
     project("secret-scripts", scripts(texts), SECRET_SCRIPTS);
@@ -136,7 +123,7 @@ fn volumes(spec: &Spec, texts: &[Texts], planned: &Planned) -> Vec<(Volume, &'st
     if let Some(file) = &spec.database.file {
         let claim =
             PersistentVolumeClaimVolumeSource { claim_name: file.claim_name.clone(), read_only: None };
-        volumes.push((Volume { persistent_volume_claim: Some(claim), ..of("database") }, DATABASE));
+        volumes.push((Volume { persistent_volume_claim: Some(claim), ..volume("database") }, DATABASE));
     }
     volumes
 }
@@ -149,23 +136,54 @@ fn scripts(texts: &[Texts]) -> Items {
     items
 }
 
-fn mount(volume: &Volume, path: &str) -> VolumeMount {
-    let is_database = path == DATABASE;
-    VolumeMount {
-        name: volume.name.clone(),
-        mount_path: path.to_owned(),
-        read_only: (!is_database).then_some(true),
-        ..VolumeMount::default()
-    }
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
 
-fn pod_security() -> PodSecurityContext {
-    PodSecurityContext {
-        run_as_non_root: Some(true),
-        run_as_user: Some(USER),
-        run_as_group: Some(USER),
-        fs_group: Some(USER),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-        ..PodSecurityContext::default()
+    use super::*;
+    use crate::kinds::databasemigration::api::v1::DatabaseMigration;
+    use crate::kinds::databasemigration::observation::Purpose;
+
+    #[test]
+    fn the_settings_of_the_runner_replace_the_defaults() {
+        let built = |runner: &Value| {
+            let object = json!({
+                "apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+                "metadata": {"name": "shop", "namespace": "a", "uid": "1"},
+                "spec": {"database": {"engine": "SQLite", "file": {"claimName": "a", "path": "b"}},
+                    "scripts": [{"id": "1", "kind": "Schema", "up": {"inline": "SELECT 1"}}], "runner": runner},
+            });
+            let object: DatabaseMigration = serde_json::from_value(object).unwrap();
+            let planned = Planned {
+                key: "k".to_owned(),
+                number: 1,
+                attempt: 1,
+                purpose: Purpose::Apply,
+                resolve: None,
+                approved: None,
+            };
+            let job = manifest(&Spec::resolve(&object, Vec::new()), &[], &planned, "gatehouse:1");
+            job.object["spec"]["template"].clone()
+        };
+        let pods = built(&json!({}));
+        assert_eq!(pods["spec"]["securityContext"], json!(unprivileged()));
+        let container = &pods["spec"]["containers"][0];
+        assert_eq!(container["securityContext"], json!(unprivileged_container()));
+        assert_eq!(container["imagePullPolicy"], "IfNotPresent");
+        let pods = built(&json!({
+            "labels": {"team": "a", "gatehouse.dev/owner-uid": "stolen"},
+            "schedulerName": "second", "dnsPolicy": "Default", "securityContext": {"fsGroup": 7},
+            "containerSecurityContext": {"runAsUser": 8}, "imagePullPolicy": "Always",
+        }));
+        let labels = &pods["metadata"]["labels"];
+        assert_eq!((&labels["team"], &labels["gatehouse.dev/owner-uid"]), (&json!("a"), &json!("1")));
+        assert_eq!(
+            (&pods["spec"]["schedulerName"], &pods["spec"]["dnsPolicy"]),
+            (&json!("second"), &json!("Default"))
+        );
+        assert_eq!(pods["spec"]["securityContext"], json!({"fsGroup": 7}));
+        let container = &pods["spec"]["containers"][0];
+        assert_eq!(container["securityContext"], json!({"runAsUser": 8}));
+        assert_eq!(container["imagePullPolicy"], "Always");
     }
 }

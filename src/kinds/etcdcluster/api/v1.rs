@@ -14,7 +14,7 @@ mod tls;
 
 pub use backup::{Backup, Destination, PersistentVolumeClaimDestination, Retention, Unsupported};
 pub use options::{AutoCompaction, CompactionMode, Defragment, Maintenance, Options};
-pub use pod::{Image, NamedReference, Pod, PullPolicy};
+pub use pod::{Image, Pod};
 pub use service::{ClientService, ServiceType};
 pub use status::{
     BackupFailure, BackupStatus, BackupSuccess, EtcdClusterStatus, MemberStatus, OperationStatus,

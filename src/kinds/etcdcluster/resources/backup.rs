@@ -9,18 +9,17 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec};
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, EnvVarSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, PodSpec,
-    PodTemplateSpec, ResourceRequirements, SecretVolumeSource, Volume,
+    Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, SecretVolumeSource, Volume,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{metadata, pod};
-use crate::controllers::manifest::{Manifest, pairs, service_account};
+use crate::api::pod::{PROGRAM, PullPolicy, downward, mount, resources, volume};
+use crate::controllers::manifest::{Manifest, pairs};
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::Version;
-use crate::kinds::etcdcluster::spec::{Backup, Destination, PullPolicy, Retention, Spec};
+use crate::kinds::etcdcluster::spec::{Backup, Destination, Pod, Retention, Spec};
 
 /// The container that takes a backup, and the volume that it goes to.
 pub const BACKUP: &str = "backup";
@@ -134,26 +133,6 @@ fn labelled(spec: &Spec) -> ObjectMeta {
     ObjectMeta { labels: Some(labels(spec)), ..ObjectMeta::default() }
 }
 
-/// Of their pods, with what the spec has for those of members: a mesh or a policy may go by it.
-fn labelled_pod(spec: &Spec) -> ObjectMeta {
-    let given = spec.pod.clone();
-    let labels = given.labels.unwrap_or_default().into_iter().chain(self::labels(spec)).collect();
-    ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
-}
-
-/// Resources for passing a snapshot on piece by piece. They are set at all because a quota admits no pod without them.
-fn resources() -> ResourceRequirements {
-    let of = |cpu: &str, memory: &str| {
-        let amounts = [("cpu", cpu), ("memory", memory)];
-        amounts.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into()
-    };
-    ResourceRequirements {
-        requests: Some(of("10m", "64Mi")),
-        limits: Some(of("1", "512Mi")),
-        ..ResourceRequirements::default()
-    }
-}
-
 fn job_spec(
     spec: &Spec,
     status: Option<&EtcdClusterStatus>,
@@ -165,40 +144,37 @@ fn job_spec(
     Some(JobSpec {
         backoff_limit: Some(RETRIES),
         active_deadline_seconds: Some(DEADLINE),
-        template: PodTemplateSpec {
-            metadata: Some(labelled_pod(spec)),
-            spec: Some(pod_spec(spec, destination, arguments, image)),
-        },
+        template: template(spec, destination, arguments, image),
         ..JobSpec::default()
     })
 }
 
-fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, image: &str) -> PodSpec {
-    let given = spec.pod.clone();
-    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
+/// The pods, with the settings of members that do not concern their place: a mesh or a policy may go by labels.
+fn template(spec: &Spec, destination: &Destination, arguments: Vec<String>, image: &str) -> PodTemplateSpec {
     let source = PersistentVolumeClaimVolumeSource { claim_name: destination.claim.clone(), read_only: None };
-    let mut volumes = vec![Volume { persistent_volume_claim: Some(source), ..of(BACKUP) }];
-    let mut mounts = vec![pod::mount(BACKUP, DESTINATION, false)];
+    let mut volumes = vec![Volume { persistent_volume_claim: Some(source), ..volume(BACKUP) }];
+    let mut mounts = vec![mount(BACKUP, DESTINATION, false)];
     if let Some(secrets) = spec.secrets() {
         let source =
             SecretVolumeSource { secret_name: Some(secrets.client.clone()), ..SecretVolumeSource::default() };
-        volumes.push(Volume { secret: Some(source), ..of(CLIENT_TLS) });
-        mounts.push(pod::mount(CLIENT_TLS, CLIENT_TLS_PATH, true));
+        volumes.push(Volume { secret: Some(source), ..volume(CLIENT_TLS) });
+        mounts.push(mount(CLIENT_TLS, CLIENT_TLS_PATH, true));
     }
     let container = Container {
         name: BACKUP.to_owned(),
         image: Some(image.to_owned()),
         image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
-        command: Some(vec![pod::PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
+        command: Some(vec![PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
         args: Some(arguments),
-        env: Some(vec![job_name()]),
-        resources: Some(resources()),
-        security_context: Some(pod::container_security(&given)),
+        // Only its pods know the name of the Job.
+        env: Some(vec![downward(JOB, "metadata.labels['batch.kubernetes.io/job-name']")]),
+        resources: Some(resources("64Mi", "512Mi")),
+        security_context: Some(pod::container_security(&spec.pod)),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
     };
-    PodSpec {
+    let pod = PodSpec {
         containers: vec![container],
         volumes: Some(volumes),
         image_pull_secrets: pod::pull_secrets(spec),
@@ -206,23 +182,18 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
-        security_context: Some(given.security_context.unwrap_or_else(pod::unprivileged_pod)),
-        tolerations: given.tolerations,
-        node_selector: given.node_selector,
-        service_account_name: service_account(given.service_account_name),
-        dns_config: given.dns_config.map(Into::into),
         ..PodSpec::default()
-    }
-}
-
-/// The name of the Job, which only its pods know.
-fn job_name() -> EnvVar {
-    let field = ObjectFieldSelector {
-        field_path: "metadata.labels['batch.kubernetes.io/job-name']".to_owned(),
-        ..ObjectFieldSelector::default()
     };
-    let from = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
-    EnvVar { name: JOB.to_owned(), value_from: Some(from), ..EnvVar::default() }
+    let mut given = Pod {
+        affinity: None,
+        topology_spread_constraints: None,
+        priority_class_name: None,
+        scheduler_name: None,
+        runtime_class_name: None,
+        ..spec.pod.clone()
+    };
+    given.security_context.get_or_insert_with(pod::unprivileged_pod);
+    given.template(labels(spec), BTreeMap::new(), pod)
 }
 
 /// The options of `gatehouse etcd snapshot`; none while the cluster is not recorded, or its members are not known.

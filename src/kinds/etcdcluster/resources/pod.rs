@@ -10,26 +10,23 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar,
-    EnvVarSource, HTTPGetAction, LocalObjectReference, ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity,
-    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, SeccompProfile, SecretVolumeSource, SecurityContext,
-    TopologySpreadConstraint, Volume, VolumeMount, WeightedPodAffinityTerm,
+    Affinity, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction,
+    LocalObjectReference, PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec,
+    Probe, SecretVolumeSource, SecurityContext, Volume, WeightedPodAffinityTerm,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::etcd;
-use crate::controllers::manifest::{pairs, service_account};
+use crate::api::pod::{PROGRAM, PullPolicy, downward, mount, unprivileged, unprivileged_container, volume};
+use crate::controllers::manifest::pairs;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::Template;
-use crate::kinds::etcdcluster::spec::{Pod, PullPolicy, Spec};
+use crate::kinds::etcdcluster::spec::{Pod, Spec};
 
 /// Seconds that a member has to stop, unless the spec says so.
 const GRACE_SECONDS: i64 = 30;
-
-/// User and group of all processes: the conventional `nonroot`, as in our own image.
-const USER: i64 = 65532;
 
 /// Where the volume of a member is mounted.
 const VOLUME: &str = "/var/lib/etcd";
@@ -39,9 +36,6 @@ const CONFIG: &str = "/etc/gatehouse/config";
 
 /// The folder that the two containers share.
 const WORK: &str = "/gatehouse-run";
-
-/// Where the program is in our own image.
-pub const PROGRAM: &str = "/gatehouse";
 
 /// The volume of [`CONFIG`].
 const CONFIG_VOLUME: &str = "config";
@@ -55,23 +49,10 @@ const HEALTH: &str = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT"
 /// What the pods of a cluster are made from.
 #[must_use]
 pub fn template(spec: &Spec, template: &Template, guard_image: &str) -> PodTemplateSpec {
+    let labels = names::labels(spec.name());
+    let annotations = pairs([(names::TEMPLATE, &names::template_text(template))]);
     let mut overlay = spec.pod.clone();
-    let mut labels = overlay.labels.take().unwrap_or_default();
-    labels.extend(names::labels(spec.name()));
-    let mut annotations = overlay.annotations.take().unwrap_or_default();
-    annotations.extend(pairs([(names::TEMPLATE, &names::template_text(template))]));
-    PodTemplateSpec {
-        metadata: Some(ObjectMeta {
-            labels: Some(labels),
-            annotations: Some(annotations),
-            ..ObjectMeta::default()
-        }),
-        spec: Some(pod(spec, template, guard_image, overlay)),
-    }
-}
-
-fn pod(spec: &Spec, template: &Template, guard_image: &str, overlay: Pod) -> PodSpec {
-    PodSpec {
+    let pod = PodSpec {
         init_containers: Some(vec![guard(spec, template, guard_image, &overlay)]),
         containers: vec![member(spec, template, &overlay)],
         volumes: Some(volumes(spec)),
@@ -79,23 +60,18 @@ fn pod(spec: &Spec, template: &Template, guard_image: &str, overlay: Pod) -> Pod
         automount_service_account_token: Some(false),
         // Etcd takes the variables of a Service by the name of etcd for its own, and warns.
         enable_service_links: Some(false),
-        affinity: Some(overlay.affinity.unwrap_or_else(|| apart(names::labels(spec.name())))),
-        tolerations: overlay.tolerations,
-        topology_spread_constraints: overlay
-            .topology_spread_constraints
-            .map(|constraints| constraints.into_iter().map(|one| counted(spec, one)).collect()),
-        node_selector: overlay.node_selector,
-        priority_class_name: overlay.priority_class_name,
-        service_account_name: service_account(overlay.service_account_name),
-        scheduler_name: overlay.scheduler_name,
-        runtime_class_name: overlay.runtime_class_name,
         termination_grace_period_seconds: Some(
             overlay.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS),
         ),
-        dns_config: overlay.dns_config.map(Into::into),
-        security_context: Some(overlay.security_context.unwrap_or_else(unprivileged_pod)),
         ..PodSpec::default()
+    };
+    overlay.affinity.get_or_insert_with(|| apart(labels.clone()));
+    overlay.security_context.get_or_insert_with(unprivileged_pod);
+    for constraint in overlay.topology_spread_constraints.iter_mut().flatten() {
+        // A constraint without a selector counts no pod: it shall count those of this cluster.
+        constraint.label_selector.get_or_insert_with(|| selector(labels.clone()));
     }
+    overlay.template(labels, annotations, pod)
 }
 
 /// What images are pulled with, etcd's and our own.
@@ -173,7 +149,6 @@ fn member(spec: &Spec, template: &Template, overlay: &Pod) -> Container {
 }
 
 fn volumes(spec: &Spec) -> Vec<Volume> {
-    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let mut volumes = vec![
         Volume {
             config_map: Some(ConfigMapVolumeSource {
@@ -182,14 +157,14 @@ fn volumes(spec: &Spec) -> Vec<Volume> {
                 optional: Some(true),
                 ..ConfigMapVolumeSource::default()
             }),
-            ..of(CONFIG_VOLUME)
+            ..volume(CONFIG_VOLUME)
         },
-        Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..of(WORK_VOLUME) },
+        Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..volume(WORK_VOLUME) },
     ];
     if spec.storage.is_in_memory {
         let size = Quantity(spec.storage.size.to_string());
         let memory = EmptyDirVolumeSource { medium: Some("Memory".to_owned()), size_limit: Some(size) };
-        volumes.push(Volume { empty_dir: Some(memory), ..of(names::DATA) });
+        volumes.push(Volume { empty_dir: Some(memory), ..volume(names::DATA) });
     }
     if let Some(secrets) = spec.secrets() {
         volumes.extend(secrets.mounts().into_iter().map(|(name, secret, _)| Volume {
@@ -197,7 +172,7 @@ fn volumes(spec: &Spec) -> Vec<Volume> {
                 secret_name: Some(secret.to_owned()),
                 ..SecretVolumeSource::default()
             }),
-            ..of(name)
+            ..volume(name)
         }));
     }
     volumes
@@ -208,7 +183,7 @@ fn apart(labels: BTreeMap<String, String>) -> Affinity {
     let preferred = WeightedPodAffinityTerm {
         weight: 100,
         pod_affinity_term: PodAffinityTerm {
-            label_selector: Some(LabelSelector { match_labels: Some(labels), match_expressions: None }),
+            label_selector: Some(selector(labels)),
             topology_key: "kubernetes.io/hostname".to_owned(),
             ..PodAffinityTerm::default()
         },
@@ -222,65 +197,24 @@ fn apart(labels: BTreeMap<String, String>) -> Affinity {
     }
 }
 
-/// A constraint that says not which pods it counts, and so counts none, counts those of this cluster.
-fn counted(spec: &Spec, constraint: TopologySpreadConstraint) -> TopologySpreadConstraint {
-    let own = || LabelSelector { match_labels: Some(names::labels(spec.name())), match_expressions: None };
-    TopologySpreadConstraint {
-        label_selector: constraint.label_selector.or_else(|| Some(own())),
-        ..constraint
-    }
+fn selector(labels: BTreeMap<String, String>) -> LabelSelector {
+    LabelSelector { match_labels: Some(labels), match_expressions: None }
 }
 
-/// Of pods, unless the spec says otherwise.
+/// Security settings of pods, unless the spec has others.
 #[must_use]
 pub fn unprivileged_pod() -> PodSecurityContext {
     PodSecurityContext {
-        run_as_non_root: Some(true),
-        run_as_user: Some(USER),
-        run_as_group: Some(USER),
-        fs_group: Some(USER),
         // A database of many files is not gone through at every start.
         fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-        ..PodSecurityContext::default()
+        ..unprivileged()
     }
 }
 
-/// Of both containers of a member, for each writes what the other reads; and of all others.
+/// Security settings of both containers of a member, because each writes what the other reads; and of all others.
 #[must_use]
 pub fn container_security(overlay: &Pod) -> SecurityContext {
-    overlay.container_security_context.clone().unwrap_or_else(|| SecurityContext {
-        allow_privilege_escalation: Some(false),
-        privileged: Some(false),
-        read_only_root_filesystem: Some(true),
-        capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-        ..SecurityContext::default()
-    })
-}
-
-fn downward(name: &str, path: &str) -> EnvVar {
-    EnvVar {
-        name: name.to_owned(),
-        value_from: Some(EnvVarSource {
-            field_ref: Some(ObjectFieldSelector {
-                field_path: path.to_owned(),
-                ..ObjectFieldSelector::default()
-            }),
-            ..EnvVarSource::default()
-        }),
-        ..EnvVar::default()
-    }
-}
-
-/// Mounts a volume.
-#[must_use]
-pub fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
-    VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        read_only: read_only.then_some(true),
-        ..VolumeMount::default()
-    }
+    overlay.container_security_context.clone().unwrap_or_else(unprivileged_container)
 }
 
 fn port(name: &str, number: u16) -> ContainerPort {

@@ -13,11 +13,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
+use crate::api::reference::ConfigMapKey;
 use crate::api::words::words;
 
 pub use ramp::{Ramp, RampStep};
 pub use status::{PastTransition, Phase, RampStatus, TDSetStatus, Transition};
-pub use target::{Create, Pod, PullPolicy, Reference, Target};
+pub use target::{Create, Pod, Reference, Target};
 
 /// Most windows, and most exceptions, that one object may have.
 pub const MOST_RULES: usize = 64;
@@ -387,19 +388,6 @@ pub struct DatesFrom {
     /// A key of a ConfigMap in the same namespace: one date a line, such as 2026-12-25; "#" starts a comment. A line that
     /// is no date is named in the condition ScheduleValid; onUnreadableDates says what happens then.
     pub config_map_key_ref: ConfigMapKey,
-}
-
-/// A key of a ConfigMap in the same namespace.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConfigMapKey {
-    /// Name of the ConfigMap.
-    #[schemars(length(min = 1, max = 253))]
-    pub name: String,
-
-    /// Key in its data.
-    #[schemars(length(min = 1, max = 253))]
-    pub key: String,
 }
 
 /// One absolute span of time.

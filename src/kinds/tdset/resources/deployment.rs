@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, ContainerPort, PodSpec, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::json;
 
 use super::metadata;
-use crate::api::dns::DnsPolicy;
-use crate::controllers::manifest::{Manifest, Place, service_account};
-use crate::kinds::tdset::api::v1::{Create, Pod, PullPolicy};
+use crate::api::pod::PullPolicy;
+use crate::controllers::manifest::{Manifest, Place};
+use crate::kinds::tdset::api::v1::Create;
 use crate::kinds::tdset::names;
 use crate::kinds::tdset::observation::FoundDeployment;
 use crate::kinds::tdset::spec::Spec;
@@ -55,38 +55,17 @@ fn built(spec: &Spec, create: &Create) -> Deployment {
     }
 }
 
-/// The pods: what the spec says of them, and the labels that they are selected by, which nothing overrides.
+/// The pods, with what the spec has for them, and with the labels that they are selected by, which win.
 fn template(create: &Create, selector: BTreeMap<String, String>) -> PodTemplateSpec {
     let mut given = create.pod.as_deref().cloned().unwrap_or_default();
-    let mut labels = given.labels.take().unwrap_or_default();
-    labels.extend(selector);
-    PodTemplateSpec {
-        metadata: Some(ObjectMeta {
-            labels: Some(labels),
-            annotations: given.annotations.take(),
-            ..ObjectMeta::default()
-        }),
-        spec: Some(pod(create, given)),
-    }
-}
-
-fn pod(create: &Create, given: Pod) -> PodSpec {
-    PodSpec {
+    let pod = PodSpec {
         containers: vec![container(create)],
         image_pull_secrets: create.image_pull_secrets.clone(),
-        node_selector: given.node_selector,
-        affinity: given.affinity,
-        tolerations: given.tolerations,
-        topology_spread_constraints: given.topology_spread_constraints,
-        priority_class_name: given.priority_class_name,
-        service_account_name: service_account(given.service_account_name),
-        security_context: given.security_context,
         termination_grace_period_seconds: given.termination_grace_period_seconds,
-        dns_policy: given.dns_policy.map(DnsPolicy::as_str).map(str::to_owned),
-        dns_config: given.dns_config.map(Into::into),
-        volumes: given.volumes,
+        volumes: given.volumes.take(),
         ..PodSpec::default()
-    }
+    };
+    given.template(selector, BTreeMap::new(), pod)
 }
 
 fn container(create: &Create) -> Container {

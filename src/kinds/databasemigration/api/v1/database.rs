@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
+use crate::api::reference::{AuthorityReference, NamedReference};
 
 /// A database.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,11 +151,11 @@ pub struct Tls {
 
     /// The key of a Secret in the same namespace with the certificates of authorities, in PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_secret: Option<SecretKey>,
+    pub ca_secret: Option<AuthorityReference>,
 
     /// A Secret in the same namespace with the client's certificate: its keys are tls.crt and tls.key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_cert_secret: Option<SecretName>,
+    pub client_cert_secret: Option<NamedReference>,
 }
 
 /// How a connection is protected.
@@ -169,29 +170,6 @@ pub enum TlsMode {
     VerifyCA,
     /// And it is for the host.
     VerifyFull,
-}
-
-/// A key of a Secret in the same namespace.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretKey {
-    /// Name of the Secret.
-    #[schemars(length(min = 1, max = 253))]
-    pub name: String,
-
-    /// Key in it. Defaults to ca.crt.
-    #[schemars(length(min = 1, max = 253))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-}
-
-/// A Secret in the same namespace.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretName {
-    /// Its name.
-    #[schemars(length(min = 1, max = 253))]
-    pub name: String,
 }
 
 /// The file of a SQLite database.

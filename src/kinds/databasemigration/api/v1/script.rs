@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
 use crate::api::duration::{self, Duration};
+use crate::api::reference::KeyReference;
 
 /// One script.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,24 +103,6 @@ pub struct Source {
     /// against the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeyReference>,
-}
-
-/// A key of a ConfigMap or a Secret.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KeyReference {
-    /// The namespace of this object, for those who want to name it. No other is allowed.
-    #[schemars(length(min = 1, max = 63))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-
-    /// Its name.
-    #[schemars(length(min = 1, max = 253))]
-    pub name: String,
-
-    /// The key.
-    #[schemars(length(min = 1, max = 253), regex(pattern = "^[-._a-zA-Z0-9]+$"))]
-    pub key: String,
 }
 
 /// How long a script may take.

@@ -191,6 +191,11 @@ fn references_name_something_and_durations_have_bounds() {
     );
     tells(&faults(&json!({"spec": {"requires": [{"name": "shop"}]}})), "spec.requires[0].name", "another");
     tells(&faults(&json!({"spec": {"runner": {"deadline": "5s"}}})), "spec.runner.deadline", "1m to 168h");
+    tells(
+        &faults(&json!({"spec": {"runner": {"schedulerName": "a_b"}}})),
+        "spec.runner.schedulerName",
+        "DNS-1123",
+    );
     tells(&faults(&json!({"spec": {"retry": {"backoff": "5"}}})), "spec.retry.backoff", "unit");
     tells(&faults(&json!({"metadata": {"name": "a".repeat(45)}})), "metadata.name", "at most 44");
     tells(&faults(&json!({"metadata": {"name": "a.b"}})), "metadata.name", "Jobs");

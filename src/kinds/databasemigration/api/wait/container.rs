@@ -1,13 +1,14 @@
 //! The init container, and the volumes that it needs.
 
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, EnvVarSource, PersistentVolumeClaimVolumeSource, SeccompProfile, SecretKeySelector,
-    SecurityContext, Volume, VolumeMount,
+    Container, EnvVar, EnvVarSource, PersistentVolumeClaimVolumeSource, SecretKeySelector, SecurityContext,
+    Volume,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Awaited;
+use crate::api::pod::{PROGRAM, PullPolicy, USER, mount, seccomp_profile, unprivileged_container, volume};
 use crate::kinds::databasemigration::api::pod;
 use crate::kinds::databasemigration::api::v1::CredentialsSecret;
 
@@ -53,31 +54,23 @@ fn insertion(is_first: bool, list: &str, place: &str, item: &impl Serialize) -> 
 }
 
 fn container(awaited: &Awaited, volumes: &[(Volume, &str)], image: &str) -> Container {
-    let mounts = volumes.iter().map(|(volume, path)| VolumeMount {
-        name: volume.name.clone(),
-        mount_path: (*path).to_owned(),
-        read_only: (*path == TLS.1).then_some(true),
-        ..VolumeMount::default()
-    });
+    let mounts = volumes.iter().map(|(volume, path)| mount(&volume.name, path, *path == TLS.1));
     let mounts: Vec<_> = mounts.collect();
     let credentials = awaited.database.credentials_secret.as_ref();
     Container {
         name: NAME.to_owned(),
         image: Some(image.to_owned()),
-        image_pull_policy: Some("IfNotPresent".to_owned()),
-        command: Some([pod::PROGRAM, "migrate", "wait"].map(str::to_owned).to_vec()),
+        image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
+        command: Some([PROGRAM, "migrate", "wait"].map(str::to_owned).to_vec()),
         args: Some(arguments(awaited, volumes)),
         env: credentials.map(variables),
         resources: Some(pod::resources()),
         security_context: Some(SecurityContext {
             run_as_non_root: Some(true),
-            run_as_user: Some(pod::USER),
-            run_as_group: Some(pod::USER),
-            seccomp_profile: Some(SeccompProfile {
-                type_: "RuntimeDefault".to_owned(),
-                localhost_profile: None,
-            }),
-            ..pod::container_security()
+            run_as_user: Some(USER),
+            run_as_group: Some(USER),
+            seccomp_profile: Some(seccomp_profile()),
+            ..unprivileged_container()
         }),
         volume_mounts: (!mounts.is_empty()).then_some(mounts),
         ..Container::default()
@@ -131,14 +124,13 @@ fn variables(secret: &CredentialsSecret) -> Vec<EnvVar> {
 
 /// The volumes, and where each is mounted.
 fn volumes(awaited: &Awaited) -> Vec<(Volume, &'static str)> {
-    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let certificates = pod::certificates(&awaited.database);
     let tls = (!certificates.is_empty())
-        .then(|| (Volume { projected: Some(pod::projected(certificates, MODE)), ..of(TLS.0) }, TLS.1));
+        .then(|| (Volume { projected: Some(pod::projected(certificates, MODE)), ..volume(TLS.0) }, TLS.1));
     let file = awaited.database.file.as_ref().map(|file| {
         let claim =
             PersistentVolumeClaimVolumeSource { claim_name: file.claim_name.clone(), read_only: None };
-        (Volume { persistent_volume_claim: Some(claim), ..of(DATABASE.0) }, DATABASE.1)
+        (Volume { persistent_volume_claim: Some(claim), ..volume(DATABASE.0) }, DATABASE.1)
     });
     tls.into_iter().chain(file).collect()
 }

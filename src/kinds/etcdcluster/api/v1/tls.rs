@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NamedReference;
+use crate::api::reference::NamedReference;
 use crate::api::words::words;
 
 /// Certificates of members and clients.

@@ -6,8 +6,10 @@ use std::ops::RangeInclusive;
 use super::super::rules;
 use super::super::v1::{ClientService, EtcdClusterSpec, Image, Pod};
 use super::Cluster;
+use crate::api::dns::DnsPolicy;
 use crate::api::field::{FieldError, Path, Validation};
-use crate::api::{dns, name};
+use crate::api::name;
+use crate::api::pod;
 
 /// Longest name of a cluster. Its CronJob is `<name>-backup`, and a CronJob's name has at most 52 characters, because
 /// its Jobs append eleven (kubernetes, `pkg/apis/batch/validation`); a StatefulSet has the same bound from its
@@ -107,7 +109,7 @@ const fn is_lower(one: u8) -> bool {
 
 fn validate_service(service: &ClientService, path: &Path, validation: &mut Validation) {
     let path = path.at("annotations");
-    validate_keys(service.annotations.as_ref(), &path, validation);
+    pod::validate_keys(service.annotations.as_ref(), &path, validation);
     let own = |key: &&String| key.starts_with("gatehouse.dev/");
     for key in service.annotations.iter().flat_map(BTreeMap::keys).filter(own) {
         validation
@@ -116,21 +118,12 @@ fn validate_service(service: &ClientService, path: &Path, validation: &mut Valid
 }
 
 fn validate_pod(pod: &Pod, path: &Path, validation: &mut Validation) {
-    let named = [
-        ("priorityClassName", &pod.priority_class_name),
-        ("serviceAccountName", &pod.service_account_name),
-        ("schedulerName", &pod.scheduler_name),
-        ("runtimeClassName", &pod.runtime_class_name),
-    ];
-    for (field, given) in named {
-        if let Some(given) = given
-            && let Err(detail) = name::dns_1123_subdomain(given)
-        {
-            validation.reject(FieldError::invalid(path.at(field), given, detail));
-        }
+    pod.validate(path, validation);
+    let is_own = |key: &&String| OWN_LABELS.contains(&key.as_str()) || key.starts_with("gatehouse.dev/");
+    for key in pod.labels.iter().flat_map(BTreeMap::keys).filter(is_own) {
+        let path = path.at("labels").key(key);
+        validation.reject(FieldError::forbidden(path, "the operator finds the pods by this label"));
     }
-    validate_labels(pod.labels.as_ref(), &path.at("labels"), validation);
-    validate_keys(pod.annotations.as_ref(), &path.at("annotations"), validation);
     if let Some(seconds) = pod.termination_grace_period_seconds.filter(|given| !GRACE_SECONDS.contains(given))
     {
         validation.reject(FieldError::invalid(
@@ -139,34 +132,17 @@ fn validate_pod(pod: &Pod, path: &Path, validation: &mut Validation) {
             rules::GRACE.1,
         ));
     }
-    dns::validate(None, pod.dns_config.as_ref(), path, validation);
+    if pod.dns_policy == Some(DnsPolicy::Default) {
+        let detail =
+            "members find each other by the cluster's DNS, which the nodes' name servers do not know";
+        validation.reject(FieldError::invalid(path.at("dnsPolicy"), "Default", detail));
+    }
     for (index, variable) in pod.env.iter().flatten().enumerate() {
         if variable.name.starts_with("ETCD_") {
             validation.reject(FieldError::forbidden(
                 path.at("env").index(index).at("name"),
                 format!("{} is a flag of etcd: use spec.options", variable.name),
             ));
-        }
-    }
-}
-
-fn validate_keys(map: Option<&BTreeMap<String, String>>, path: &Path, validation: &mut Validation) {
-    for key in map.into_iter().flat_map(BTreeMap::keys) {
-        if let Err(detail) = name::qualified_name(key) {
-            validation.reject(FieldError::invalid(path.key(key), key, detail));
-        }
-    }
-}
-
-fn validate_labels(map: Option<&BTreeMap<String, String>>, path: &Path, validation: &mut Validation) {
-    validate_keys(map, path, validation);
-    for (key, value) in map.into_iter().flatten() {
-        if OWN_LABELS.contains(&key.as_str()) || key.starts_with("gatehouse.dev/") {
-            validation
-                .reject(FieldError::forbidden(path.key(key), "the operator finds the pods by this label"));
-        }
-        if let Err(detail) = name::label_value(value) {
-            validation.reject(FieldError::invalid(path.key(key), value, detail));
         }
     }
 }

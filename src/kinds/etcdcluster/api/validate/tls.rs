@@ -2,9 +2,10 @@
 
 use core::net::IpAddr;
 
-use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
+use super::super::v1::{EtcdClusterSpec, TlsMode, TlsSecrets};
 use crate::api::field::{FieldError, Path, Validation};
 use crate::api::name;
+use crate::api::reference::NamedReference;
 
 pub fn validate(spec: &EtcdClusterSpec, validation: &mut Validation) {
     let secrets = Path::spec().at("tls").at("secrets");

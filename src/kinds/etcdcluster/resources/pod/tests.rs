@@ -156,6 +156,7 @@ fn overlay() -> Value {
         "schedulerName": "other",
         "runtimeClassName": "sandbox",
         "terminationGracePeriodSeconds": 60,
+        "dnsPolicy": "None",
         "dnsConfig": {
             "nameservers": ["10.0.0.10"],
             "searches": ["example.com"],
@@ -189,6 +190,7 @@ fn what_is_laid_over_the_pod_wins_but_over_what_it_is_found_by() {
         "schedulerName",
         "runtimeClassName",
         "terminationGracePeriodSeconds",
+        "dnsPolicy",
         "dnsConfig",
         "securityContext",
     ] {

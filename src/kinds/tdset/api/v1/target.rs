@@ -1,17 +1,13 @@
 //! The workload of a TDSet: one to create, or an existing one.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{
-    Affinity, EnvFromSource, EnvVar, Lifecycle, LocalObjectReference, PodSecurityContext, Probe,
-    ResourceRequirements, SecurityContext, Toleration, TopologySpreadConstraint, Volume, VolumeMount,
+    EnvFromSource, EnvVar, Lifecycle, LocalObjectReference, Probe, ResourceRequirements, SecurityContext,
+    Volume, VolumeMount,
 };
 use kube::KubeSchema;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::definition::undescribed;
-use crate::api::dns::{self, DnsConfig, DnsPolicy};
+use crate::api::pod::{PullPolicy, pod_settings};
 
 /// The workload that is scaled.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,89 +138,23 @@ pub struct Create {
     pub pod: Option<Box<Pod>>,
 }
 
-/// When an image is pulled.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[schemars(transform = undescribed)]
-pub enum PullPolicy {
-    /// Before every start.
-    Always,
-    /// Never: it has to be on the node.
-    Never,
-    /// Where the node does not have it.
-    IfNotPresent,
-}
+pod_settings! {
+    /// What else the pods are to have.
+    pub struct Pod;
+    affinity {}
+    topology_spread_constraints {}
+    service_account_name {}
+    dns_policy {}
+    security_context {}
+    own {
+        /// Seconds from the signal to end until a pod is killed. Defaults to 30.
+        #[schemars(range(min = 0))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub termination_grace_period_seconds: Option<i64>,
 
-impl PullPolicy {
-    /// As a container has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Always => "Always",
-            Self::Never => "Never",
-            Self::IfNotPresent => "IfNotPresent",
-        }
+        /// Volumes that volumeMounts may name.
+        #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub volumes: Option<Vec<Volume>>,
     }
-}
-
-/// What else the pods are to have.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = Rule::new(dns::NO_NAMESERVER.0).message(dns::NO_NAMESERVER.1).field_path(".dnsPolicy").reason(Reason::FieldValueRequired),
-)]
-pub struct Pod {
-    /// Labels, beside those that the pods are selected by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
-
-    /// Annotations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<BTreeMap<String, String>>,
-
-    /// Labels that a node must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_selector: Option<BTreeMap<String, String>>,
-
-    /// Which nodes and which other pods the pods seek or avoid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub affinity: Option<Affinity>,
-
-    /// Taints of nodes that the pods put up with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tolerations: Option<Vec<Toleration>>,
-
-    /// How the pods are spread over nodes and zones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
-
-    /// PriorityClass of the pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority_class_name: Option<String>,
-
-    /// ServiceAccount that the pods run as. Defaults to the namespace's default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_account_name: Option<String>,
-
-    /// Security settings of the pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_context: Option<PodSecurityContext>,
-
-    /// Seconds from the signal to end until a pod is killed. Defaults to 30.
-    #[schemars(range(min = 0))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub termination_grace_period_seconds: Option<i64>,
-
-    /// Where name servers and search domains come from: ClusterFirst (the cluster's DNS), Default (those of the node)
-    /// or None (dnsConfig alone). Defaults to ClusterFirst.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dns_policy: Option<DnsPolicy>,
-
-    /// Name servers, search domains and options of the resolver, beside those of dnsPolicy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dns_config: Option<DnsConfig>,
-
-    /// Volumes that volumeMounts may name.
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub volumes: Option<Vec<Volume>>,
 }

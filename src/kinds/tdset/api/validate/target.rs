@@ -1,7 +1,7 @@
 //! Validates the workload of a TDSet.
 
+use crate::api::GROUP;
 use crate::api::field::{FieldError, Path, Validation};
-use crate::api::{GROUP, dns};
 use crate::kinds::tdset::api::v1::{Create, MOST_REPLICAS, Reference, Target};
 
 /// Built-in kinds that have pods and no scale subresource.
@@ -40,7 +40,7 @@ fn validate_create(path: &Path, create: &Create, validation: &mut Validation) {
         }
     }
     if let Some(pod) = &create.pod {
-        dns::validate(pod.dns_policy, pod.dns_config.as_ref(), &path.at("pod"), validation);
+        pod.validate(&path.at("pod"), validation);
     }
 }
 

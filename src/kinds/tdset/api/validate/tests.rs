@@ -199,6 +199,11 @@ fn a_fault_of_the_ramp_or_the_target_is_named_where_it_lies() {
             "spec.target.create.servicePort: Invalid value: 65536: must be",
         ),
         (
+            "/spec/target/create/pod",
+            json!({"schedulerName": "a_b"}),
+            "spec.target.create.pod.schedulerName: Invalid value: \"a_b\": must be a DNS-1123",
+        ),
+        (
             "/spec/target",
             json!({"ref": {"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "name": "x"}}),
             "spec.target.ref.kind: Invalid value: \"TDSet\": must not be of gatehouse's own kinds",

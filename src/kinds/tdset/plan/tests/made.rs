@@ -143,7 +143,7 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
             "labels": {"team": "x", "app.kubernetes.io/instance": "stolen"}, "annotations": {"note": "y"},
             "nodeSelector": {"disk": "ssd"}, "affinity": {"nodeAffinity": {}}, "tolerations": [{"key": "k"}],
             "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
-            "priorityClassName": "high", "serviceAccountName": "robot", "securityContext": {"fsGroup": 6},
+            "priorityClassName": "high", "schedulerName": "second", "runtimeClassName": "sandbox", "serviceAccountName": "robot", "securityContext": {"fsGroup": 6},
             "terminationGracePeriodSeconds": 7, "dnsPolicy": "None",
             "dnsConfig": {"nameservers": ["10.0.0.1"], "options": [{"name": "ndots", "value": "1"}]}, "volumes": [{"name": "v", "emptyDir": {}}],
         },

@@ -264,6 +264,8 @@ fn the_overlay_leaves_the_operators_own_alone() {
         ),
         (with(json!({ "priorityClassName": "High" })), &["spec.pod.priorityClassName"], false),
         (with(json!({ "dnsConfig": { "nameservers": ["10.96.0.10"], "searches": ["a.b"] } })), FINE, false),
+        (with(json!({ "dnsPolicy": "ClusterFirst" })), FINE, false),
+        (with(json!({ "dnsPolicy": "Default" })), &["spec.pod.dnsPolicy"], false),
         (
             with(json!({ "dnsConfig": { "nameservers": ["dns"] } })),
             &["spec.pod.dnsConfig.nameservers[0]"],
