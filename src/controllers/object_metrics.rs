@@ -36,6 +36,18 @@ pub struct Metric {
     pub kind: MetricKind,
 }
 
+/// A metric that goes up and down.
+#[must_use]
+pub const fn gauge(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, help, kind: MetricKind::Gauge }
+}
+
+/// A metric that only goes up while one replica reconciles the object.
+#[must_use]
+pub const fn counter(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, help, kind: MetricKind::Counter }
+}
+
 /// One number of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -52,11 +64,26 @@ impl Sample {
         Self { labels: Vec::new(), value }
     }
 
+    /// A number with further labels.
+    #[must_use]
+    pub fn labelled(labels: &[(&'static str, &str)], value: i64) -> Self {
+        Self { labels: labels.iter().map(|(label, text)| (*label, (*text).to_owned())).collect(), value }
+    }
+
     /// One thing that needs attention.
     #[must_use]
     pub fn problem(reason: &str) -> Self {
-        Self { labels: vec![("problem", reason.to_owned())], value: 1 }
+        Self::labelled(&[("problem", reason)], 1)
     }
+}
+
+/// The samples of an object, each with the name of its metric.
+pub type Rows = Vec<(&'static str, Sample)>;
+
+/// The samples of the metric of that name.
+#[must_use]
+pub fn samples(rows: &[(&'static str, Sample)], metric: &str) -> Vec<Sample> {
+    rows.iter().filter(|(name, _)| *name == metric).map(|(_, sample)| sample.clone()).collect()
 }
 
 /// What is shown of an object.
@@ -187,15 +214,12 @@ mod tests {
     struct Legs(i64);
 
     impl Line for Legs {
-        const METRICS: &'static [Metric] = &[
-            Metric { name: "legs", help: "Legs", kind: MetricKind::Gauge },
-            Metric { name: "steps", help: "Steps", kind: MetricKind::Counter },
-        ];
+        const METRICS: &'static [Metric] = &[gauge("legs", "Legs"), counter("steps", "Steps")];
 
         fn samples(&self, metric: &str) -> Vec<Sample> {
             match metric {
                 "legs" => vec![Sample::plain(self.0)],
-                _ => vec![Sample { labels: vec![("leg", "left".to_owned())], value: 2 }],
+                _ => vec![Sample::labelled(&[("leg", "left")], 2)],
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Objects that are not worked, and those whose status the API server refuses, for the metrics page: neither can say by
 //! the metrics of its kind what is wrong.
 
-use super::object_metrics::{Line, Metric, MetricKind, Sample};
+use super::object_metrics::{Line, Metric, Sample, gauge};
 
 /// What is shown of an object.
 #[derive(Clone, Debug)]
@@ -13,18 +13,13 @@ pub struct Problems {
 }
 
 impl Line for Problems {
-    const METRICS: &'static [Metric] = &[Metric {
-        name: "object_problem",
-        help: "1 for each reason why an object is not worked or its status not written, such as NamespaceRefused",
-        kind: MetricKind::Gauge,
-    }];
+    const METRICS: &'static [Metric] = &[gauge(
+        "object_problem",
+        "1 for each reason why an object is not worked or its status not written, such as NamespaceRefused",
+    )];
 
     fn samples(&self, _metric: &str) -> Vec<Sample> {
-        let sample = |reason: &&str| {
-            let Sample { mut labels, value } = Sample::problem(reason);
-            labels.insert(0, ("kind", self.kind.to_owned()));
-            Sample { labels, value }
-        };
+        let sample = |reason: &&str| Sample::labelled(&[("kind", self.kind), ("problem", reason)], 1);
         self.reasons.iter().map(sample).collect()
     }
 }

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use super::plan;
 use crate::api::condition::{self, State};
 use crate::controllers::metrics;
-use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
+use crate::controllers::object_metrics::{self, Metric, ObjectMetricsRegistries, Rows, Sample, gauge};
 use crate::kinds::databasemigration::api::status::ConditionType;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun};
 
@@ -66,15 +66,15 @@ impl fmt::Debug for Metrics {
     }
 }
 
+const PHASE: &str = "phase_info";
+const APPLIED: &str = "applied_scripts";
+const PENDING: &str = "pending_scripts";
+const READY: &str = "ready";
+const PROBLEM: &str = "problem";
+
 /// What is shown of a DatabaseMigration.
 #[derive(Clone, Debug)]
-pub struct Line {
-    phase: Option<&'static str>,
-    applied: Option<i32>,
-    pending: Option<i32>,
-    is_ready: Option<bool>,
-    problems: BTreeSet<&'static str>,
-}
+pub struct Line(Rows);
 
 impl Line {
     /// What the status of an object says.
@@ -82,44 +82,30 @@ impl Line {
     pub fn of(status: &DatabaseMigrationStatus) -> Self {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         let ready = condition::find(conditions, ConditionType::Ready.as_str());
-        Self {
-            phase: status.phase.map(super::api::v1::Phase::as_str),
-            applied: status.applied_count,
-            pending: status.pending_count,
-            is_ready: ready.map(|ready| ready.status == State::True.as_str()),
-            problems: plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect(),
-        }
+        let is_ready = ready.map(|ready| i64::from(ready.status == State::True.as_str()));
+        let counts = [
+            (APPLIED, status.applied_count.map(i64::from)),
+            (PENDING, status.pending_count.map(i64::from)),
+            (READY, is_ready),
+        ];
+        let counts = counts.into_iter().filter_map(|(name, count)| Some((name, Sample::plain(count?))));
+        let phase = status.phase.map(|phase| (PHASE, Sample::labelled(&[("phase", phase.as_str())], 1)));
+        let problems: BTreeSet<_> = plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect();
+        let problems = problems.into_iter().map(|problem| (PROBLEM, Sample::problem(problem)));
+        Self(phase.into_iter().chain(counts).chain(problems).collect())
     }
 }
 
 impl object_metrics::Line for Line {
     const METRICS: &'static [Metric] = &[
-        Metric { name: "phase_info", help: "The phase of the migration", kind: MetricKind::Gauge },
-        Metric { name: "applied_scripts", help: "Scripts that are applied", kind: MetricKind::Gauge },
-        Metric { name: "pending_scripts", help: "Scripts that are still to be run", kind: MetricKind::Gauge },
-        Metric {
-            name: "ready",
-            help: "1 where all that the object asks for is done",
-            kind: MetricKind::Gauge,
-        },
-        Metric {
-            name: "problem",
-            help: "1 for each thing that needs attention, such as ScriptFailed",
-            kind: MetricKind::Gauge,
-        },
+        gauge(PHASE, "The phase of the migration"),
+        gauge(APPLIED, "Scripts that are applied"),
+        gauge(PENDING, "Scripts that are still to be run"),
+        gauge(READY, "1 where all that the object asks for is done"),
+        gauge(PROBLEM, "1 for each thing that needs attention, such as ScriptFailed"),
     ];
 
     fn samples(&self, metric: &str) -> Vec<Sample> {
-        let count = |count: Option<i32>| count.map(|count| Sample::plain(count.into()));
-        let sample = match metric {
-            "phase_info" => {
-                self.phase.map(|phase| Sample { labels: vec![("phase", phase.to_owned())], value: 1 })
-            }
-            "applied_scripts" => count(self.applied),
-            "pending_scripts" => count(self.pending),
-            "ready" => self.is_ready.map(|is_ready| Sample::plain(is_ready.into())),
-            _ => return self.problems.iter().map(|problem| Sample::problem(problem)).collect(),
-        };
-        sample.into_iter().collect()
+        object_metrics::samples(&self.0, metric)
     }
 }

@@ -14,7 +14,9 @@ use super::observation::{AlarmKind, Audit, Desired, MemberId, MemberStatus, Obse
 use super::plan::{MemberSummary, Plan};
 use crate::api::condition::State;
 use crate::controllers::metrics;
-use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
+use crate::controllers::object_metrics::{
+    self, Metric, ObjectMetricsRegistries, Rows, Sample, counter, gauge,
+};
 use crate::kinds::etcdcluster::api::status::condition;
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::observation::Role;
@@ -41,17 +43,9 @@ impl metrics::Metrics for Metrics {
     }
 }
 
-const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, help, kind: MetricKind::Gauge }
-}
-
 /// Statuses of conditions, by the names that kube-state-metrics has for them.
 const STATES: [(State, &str); 3] =
     [(State::True, "true"), (State::False, "false"), (State::Unknown, "unknown")];
-
-const fn counter(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, help, kind: MetricKind::Counter }
-}
 
 const DESIRED: &str = "desired_replicas";
 const MEMBERS: &str = "members";
@@ -76,7 +70,7 @@ const BACKED_UP: &str = "last_backup_timestamp_seconds";
 
 /// What is shown of an EtcdCluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line(Vec<(&'static str, Sample)>);
+pub struct Line(Rows);
 
 impl object_metrics::Line for Line {
     const METRICS: &'static [Metric] = &[
@@ -106,8 +100,7 @@ impl object_metrics::Line for Line {
     ];
 
     fn samples(&self, metric: &str) -> Vec<Sample> {
-        let of_metric = self.0.iter().filter(|(name, _)| *name == metric);
-        of_metric.map(|(_, sample)| sample.clone()).collect()
+        object_metrics::samples(&self.0, metric)
     }
 }
 
@@ -191,13 +184,13 @@ fn count(count: usize) -> Option<i64> {
 }
 
 fn row(name: &'static str, labels: &[(&'static str, &str)], value: i64) -> (&'static str, Sample) {
-    let labels = labels.iter().map(|(label, text)| (*label, (*text).to_owned())).collect();
-    (name, Sample { labels, value })
+    (name, Sample::labelled(labels, value))
 }
 
 /// Conditions, the operation, actions, alarms and certificates.
-fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
-    let said = facts.status.conditions.iter().flatten().filter(|one| condition::ALL.contains(&&*one.type_));
+fn labelled(facts: &Facts) -> Rows {
+    let said =
+        facts.status.conditions.iter().flatten().filter(|one| condition::ALL.contains(&&*one.type_));
     let conditions = said.flat_map(|one| {
         let about = ("condition", one.type_.as_str());
         let states = STATES.into_iter().map(move |(state, name)| {
@@ -226,7 +219,7 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
 }
 
 /// How many of each role etcd counts, where it says so.
-fn members(plan: &Plan) -> Vec<(&'static str, Sample)> {
+fn members(plan: &Plan) -> Rows {
     if plan.summary.replicas.is_none() {
         return Vec::new();
     }
@@ -246,7 +239,7 @@ fn members(plan: &Plan) -> Vec<(&'static str, Sample)> {
 type SizeOf = fn(&MemberStatus) -> u64;
 
 /// The databases of the members that answered.
-fn databases(name: &str, seen: &Observation) -> Vec<(&'static str, Sample)> {
+fn databases(name: &str, seen: &Observation) -> Rows {
     let sizes: [(&str, SizeOf); 3] = [
         (SIZE, |status| status.db_size),
         (IN_USE, |status| status.db_size_in_use),
