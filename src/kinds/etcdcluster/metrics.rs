@@ -17,7 +17,7 @@ use crate::controllers::metrics;
 use crate::controllers::object_metrics::{
     self, Metric, ObjectMetricsRegistries, Rows, Sample, counter, gauge,
 };
-use crate::kinds::etcdcluster::api::status::condition;
+use crate::kinds::etcdcluster::api::status::ConditionType;
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::observation::Role;
 
@@ -190,7 +190,7 @@ fn row(name: &'static str, labels: &[(&'static str, &str)], value: i64) -> (&'st
 /// Conditions, the operation, actions, alarms and certificates.
 fn labelled(facts: &Facts) -> Rows {
     let said =
-        facts.status.conditions.iter().flatten().filter(|one| condition::ALL.contains(&&*one.type_));
+        facts.status.conditions.iter().flatten().filter(|one| ConditionType::named(&one.type_).is_some());
     let conditions = said.flat_map(|one| {
         let about = ("condition", one.type_.as_str());
         let states = STATES.into_iter().map(move |(state, name)| {
@@ -198,7 +198,8 @@ fn labelled(facts: &Facts) -> Rows {
         });
         states.chain([row(REASON, &[about, ("reason", one.reason.as_str())], 1)])
     });
-    let problems: BTreeSet<_> = facts.plan.summary.problems.iter().map(|problem| problem.reason).collect();
+    let problems: BTreeSet<_> =
+        facts.plan.summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
     let problems = problems.into_iter().map(|problem| (PROBLEM, Sample::problem(problem)));
     let operation = facts.status.operation.as_ref().and_then(|operation| {
         let began = operation.started_at.as_ref()?.0.as_second();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use gatehouse::api::condition::State;
 use gatehouse::certs::rotate::steps::Why;
 use gatehouse::kinds::etcdcluster::actions::{Action as Effect, AuthorityWrite, LeafWrite, MembershipGuard};
-use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::api::status::ConditionType;
 use gatehouse::kinds::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
     Purpose, RecoveryPhase, StatefulSet, Version,
@@ -249,7 +249,7 @@ fn heals_all(seen: &Observation, plan: &mut Plan) {
 /// Says that a cluster is available.
 fn calls_available(plan: &mut Plan) {
     for finding in &mut plan.summary.findings {
-        if finding.about == condition::AVAILABLE {
+        if finding.about == ConditionType::Available {
             finding.state = State::True;
         }
     }

@@ -1,7 +1,7 @@
 //! What all has to come to, once nothing fails any more and no more changes are asked for.
 
 use gatehouse::api::condition::State;
-use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::api::status::ConditionType;
 use gatehouse::kinds::etcdcluster::observation::{AlarmKind, Member, Ordinal, PodPhase, Purpose};
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
@@ -18,18 +18,20 @@ impl World {
             return if is_refused { self.has_kept_data() && self.all_run() } else { self.is_gone() };
         }
         if self.desired.is_paused {
-            return says(&plan, condition::PAUSED, State::True);
+            return says(&plan, ConditionType::Paused, State::True);
         }
         if let Some(rests) = self.rests_in_surroundings(&plan) {
             return rests;
         }
         if self.recovers() && !self.held_claims().is_empty() {
             // The pod that holds the claim stays: which other data to go on from is for a person to say.
-            return says(&plan, condition::DEGRADED, State::True);
+            return says(&plan, ConditionType::Degraded, State::True);
         }
         if self.desired.replicas < 3 && !self.held_claims().is_empty() {
             // The member can be replaced beside two others.
-            return says(&plan, condition::DEGRADED, State::True) && self.has_kept_data() && self.all_run();
+            return says(&plan, ConditionType::Degraded, State::True)
+                && self.has_kept_data()
+                && self.all_run();
         }
         if self.desired.replicas == 0 {
             return self.objects.pods.is_empty() && self.has_kept_data() && plan.summary.is_reached;
@@ -37,14 +39,14 @@ impl World {
         if !self.has_quorum() {
             return self.is_beyond_help(&plan);
         }
-        if says(&plan, condition::SPEC_VALID, State::False) {
+        if says(&plan, ConditionType::SpecValid, State::False) {
             return self.may_not_go() && self.all_run();
         }
         if self.corrupt_voters() > 0 {
             // Without an alarm it is said, and no member is replaced that runs. A sound one that starts beside it ends.
             let runs_or_is_sound = |member: &Member| self.runs(member) || self.ends_beside_corrupt(member);
             return !self.has_alarm(AlarmKind::Corrupt)
-                && says(&plan, condition::DEGRADED, State::True)
+                && says(&plan, ConditionType::Degraded, State::True)
                 && self.etcd.members.iter().all(runs_or_is_sound);
         }
         self.is_reached(&plan)
@@ -91,14 +93,14 @@ impl World {
 
     /// Whether it rests well for a reason that only some slices look at; nothing where there is none.
     fn rests_in_surroundings(&self, plan: &Plan) -> Option<bool> {
-        let is_said = says(plan, condition::DEGRADED, State::True);
+        let is_said = says(plan, ConditionType::Degraded, State::True);
         if self.surroundings.taken.is_some() || self.taken_volume().is_some() {
             return Some(is_said && !plan.summary.is_reached);
         }
         if !self.desired.is_valid {
-            return Some(says(plan, condition::SPEC_VALID, State::False) && self.all_run());
+            return Some(says(plan, ConditionType::SpecValid, State::False) && self.all_run());
         }
-        if self.desired.is_in_memory && says(plan, condition::SPEC_VALID, State::False) {
+        if self.desired.is_in_memory && says(plan, ConditionType::SpecValid, State::False) {
             return Some(self.would_lose_memory() && self.all_run() && !plan.summary.is_reached);
         }
         if self.desired.is_in_memory && self.desired.replicas == 0 && self.objects.record.cluster_id.is_none()
@@ -119,7 +121,7 @@ impl World {
         (!self.is_guarded()).then(|| {
             let is_unreadable = self.surroundings.access.secret == Secret::Unreadable;
             is_unreadable
-                && says(plan, condition::CERTIFICATES_READY, State::False)
+                && says(plan, ConditionType::CertificatesReady, State::False)
                 && !plan.summary.is_reached
         })
     }
@@ -174,7 +176,7 @@ impl World {
     /// own. A request waits while the claim of a member goes with its pod.
     fn is_beyond_help(&self, plan: &Plan) -> bool {
         let is_said =
-            [condition::QUORUM_LOST, condition::DEGRADED].map(|about| says(plan, about, State::True));
+            [ConditionType::QuorumLost, ConditionType::Degraded].map(|about| says(plan, about, State::True));
         let recorded = self.objects.record.recovery.as_ref();
         let is_done = if let Some(recovery) = recorded.filter(|recovery| recovery.phase.is_active()) {
             recovery.survivor.is_some_and(|survivor| {
@@ -224,15 +226,15 @@ impl World {
             && !self.has_spare_room()
             && self.etcd.version == self.desired.template.version.minor;
         let is_said = plan.summary.is_reached
-            && says(plan, condition::READY, State::True)
-            && says(plan, condition::AVAILABLE, State::True)
-            && says(plan, condition::PROGRESSING, State::False)
-            && says(plan, condition::DEGRADED, State::False);
+            && says(plan, ConditionType::Ready, State::True)
+            && says(plan, ConditionType::Available, State::True)
+            && says(plan, ConditionType::Progressing, State::False)
+            && says(plan, ConditionType::Degraded, State::False);
         is_there && are_made && is_said
     }
 }
 
 /// Whether the status says that of a condition.
-pub fn says(plan: &Plan, about: &str, state: State) -> bool {
+pub fn says(plan: &Plan, about: ConditionType, state: State) -> bool {
     plan.summary.findings.iter().any(|finding| finding.about == about && finding.state == state)
 }

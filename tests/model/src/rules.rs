@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
-use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::api::status::ConditionType;
 use gatehouse::kinds::etcdcluster::observation::{
     AlarmKind, Fact, Member, MemberId, Observation, Ordinal, Purpose, RecoveryPhase, Role,
 };
@@ -267,21 +267,21 @@ impl World {
     }
 
     fn is_lied_about(&self, seen: &Observation, plan: &Plan) -> bool {
-        if says(plan, condition::AVAILABLE, State::True) && !matches!(seen.membership, Fact::Known(_)) {
+        if says(plan, ConditionType::Available, State::True) && !matches!(seen.membership, Fact::Known(_)) {
             return true;
         }
         let replicas = self.desired.replicas;
         // Where nothing is under way yet, other words say what is waited for or done first.
         let is_at_rest = plan.summary.blocked.is_none() && plan.actions.is_empty();
-        let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
-        let is_refused = says(plan, condition::SPEC_VALID, State::False);
+        let is_settled = says(plan, ConditionType::Progressing, State::False) && is_at_rest;
+        let is_refused = says(plan, ConditionType::SpecValid, State::False);
         if replicas == 0 && plan.summary.is_reached && !self.objects.pods.is_empty() {
             return true;
         }
         if plan.summary.is_reached && self.is_growing() {
             return true;
         }
-        if says(plan, condition::READY, State::True) && (replicas == 0 || !self.is_as_asked()) {
+        if says(plan, ConditionType::Ready, State::True) && (replicas == 0 || !self.is_as_asked()) {
             return true;
         }
         if replicas == 0 || self.desired.is_paused || self.desired.is_deleting || is_refused {

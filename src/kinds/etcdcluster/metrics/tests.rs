@@ -45,7 +45,7 @@ fn a_condition_has_a_series_for_each_status_and_one_for_its_reason() {
     let seen = seen(&cluster);
     let of = |metric| lines(&cluster, &seen, &Tally::default(), Some(metric));
     let said = of(CONDITION);
-    assert_eq!(said.len(), 3 * condition::ALL.len());
+    assert_eq!(said.len(), 3 * ConditionType::ALL.len());
     let ready = [
         "condition{condition=Ready,status=true} 1",
         "condition{condition=Ready,status=false} 0",
@@ -53,7 +53,7 @@ fn a_condition_has_a_series_for_each_status_and_one_for_its_reason() {
     ];
     assert_eq!(said[..3], ready);
     let reasons = of(REASON);
-    assert_eq!(reasons.len(), condition::ALL.len());
+    assert_eq!(reasons.len(), ConditionType::ALL.len());
     assert_eq!(reasons[0], "condition_reason_info{condition=Ready,reason=MembersReady} 1");
     assert_eq!(of(PROBLEM), [""; 0]);
     let mut full = seen.clone();

@@ -14,7 +14,7 @@ use super::preconditions::BlockedReason;
 use super::upgrade::{Preparation, Refusal, Step};
 use super::{certificates, hold, housekeeping, preconditions, recovery, upgrade};
 use crate::api::condition::State;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     AlarmKind, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Owner, PodPhase, RefusedWrite,
     Role, RootPassword, Target, Version,
@@ -24,11 +24,11 @@ use crate::kinds::etcdcluster::observation::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Finding {
     /// The condition's type.
-    pub about: &'static str,
+    pub about: ConditionType,
     /// Whether it holds.
     pub state: State,
     /// Why, in one word.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// The member that it is about.
     pub ordinal: Option<Ordinal>,
 }
@@ -37,7 +37,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Problem {
     /// What it is, in one word.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// The member that has it.
     pub ordinal: Option<Ordinal>,
 }
@@ -168,74 +168,74 @@ fn is_at_target(cluster: &ClusterState) -> bool {
             .is_some_and(|target| target == cluster.template() && !upgrade::is_outdated(cluster, target))
 }
 
-const fn finding(about: &'static str, state: State, reason: &'static str) -> Finding {
+const fn finding(about: ConditionType, state: State, reason: Reason) -> Finding {
     Finding { about, state, reason, ordinal: None }
 }
 
 /// Reasons of CertificatesReady with which something that is asked for does not come about until a person changes it:
 /// changes of members, or root's password.
-const NEED_A_PERSON: [&str; 3] =
-    [reason::SECRET_UNREADABLE, reason::CERTIFICATE_INVALID, reason::ROOT_PASSWORD_UNSET];
+const NEED_A_PERSON: [Reason; 3] =
+    [Reason::SecretUnreadable, Reason::CertificateInvalid, Reason::RootPasswordUnset];
 
 /// Whether what the spec asks for serves and can be changed, or else the worst of what keeps it from that.
 fn ready(cluster: &ClusterState, findings: &[Finding]) -> Finding {
     let in_the_way = [
-        (condition::SPEC_VALID, State::False),
-        (condition::DEGRADED, State::True),
-        (condition::AVAILABLE, State::False),
-        (condition::AVAILABLE, State::Unknown),
-        (condition::CERTIFICATES_READY, State::False),
-        (condition::PROGRESSING, State::True),
+        (ConditionType::SpecValid, State::False),
+        (ConditionType::Degraded, State::True),
+        (ConditionType::Available, State::False),
+        (ConditionType::Available, State::Unknown),
+        (ConditionType::CertificatesReady, State::False),
+        (ConditionType::Progressing, State::True),
     ];
     let is_in_the_way =
-        |one: &Finding| one.about != condition::CERTIFICATES_READY || NEED_A_PERSON.contains(&one.reason);
+        |one: &Finding| one.about != ConditionType::CertificatesReady || NEED_A_PERSON.contains(&one.reason);
     let found = |(about, state)| {
         findings.iter().find(|one| one.about == about && one.state == state && is_in_the_way(one))
     };
-    let of = |state, reason| finding(condition::READY, state, reason);
+    let of = |state, reason| finding(ConditionType::Ready, state, reason);
     match in_the_way.into_iter().find_map(found) {
         Some(worst) if worst.state == State::Unknown => of(State::Unknown, worst.reason),
         Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::False, worst.reason) },
-        None if cluster.desired.is_paused => of(is_at_target(cluster).into(), reason::PAUSED_BY_SPEC),
+        None if cluster.desired.is_paused => of(is_at_target(cluster).into(), Reason::PausedBySpec),
         None if is_at_target(cluster) && !preconditions::needs_a_person(cluster) => {
-            of(State::True, reason::MEMBERS_READY)
+            of(State::True, Reason::MembersReady)
         }
-        None => of(State::False, reason::CHANGE_PENDING),
+        None => of(State::False, Reason::ChangePending),
     }
 }
 
 fn available(cluster: &ClusterState) -> Finding {
-    let of = |state, reason| finding(condition::AVAILABLE, state, reason);
+    let of = |state, reason| finding(ConditionType::Available, state, reason);
     if cluster.membership().is_some() {
-        of(State::True, reason::QUORUM_SERVES)
+        of(State::True, Reason::QuorumServes)
     } else if hold::is_asked_to_stop(cluster) {
-        of(State::False, reason::STOPPED)
+        of(State::False, Reason::Stopped)
     } else if cluster.cluster_id().is_none() {
-        of(State::False, reason::BOOTSTRAPPING)
+        of(State::False, Reason::Bootstrapping)
     } else if recovery::is_quorum_lost(cluster) {
-        of(State::False, reason::QUORUM_LOST)
+        of(State::False, Reason::QuorumLost)
     } else {
-        of(State::Unknown, reason::UNREACHABLE)
+        of(State::Unknown, Reason::Unreachable)
     }
 }
 
 fn progressing(cluster: &ClusterState, decision: &Decision) -> Finding {
-    let of = |state, reason| finding(condition::PROGRESSING, state, reason);
+    let of = |state, reason| finding(ConditionType::Progressing, state, reason);
     let Some(operation) = decision.record.operation else {
-        let reason = if hold::is_asked_to_stop(cluster) { reason::STOPPED } else { reason::UP_TO_DATE };
+        let reason = if hold::is_asked_to_stop(cluster) { Reason::Stopped } else { Reason::UpToDate };
         return of(State::False, reason);
     };
     let waits_for_snapshot = upgrade::step(cluster) == Step::Prepare(Preparation::Snapshots);
     let reason = match operation.kind {
-        OperationKind::Bootstrap => reason::BOOTSTRAPPING,
-        OperationKind::Recover => reason::RECOVERING,
-        OperationKind::Replace => reason::REPLACING,
-        OperationKind::ScaleIn => reason::SCALING_IN,
-        OperationKind::ScaleOut if !cluster.learners().is_empty() => reason::WAITING_FOR_LEARNER,
-        OperationKind::ScaleOut => reason::SCALING_OUT,
-        OperationKind::Upgrade if waits_for_snapshot => reason::WAITING_FOR_SNAPSHOT,
-        OperationKind::Upgrade => reason::UPGRADING,
-        OperationKind::Restart => reason::RESTARTING,
+        OperationKind::Bootstrap => Reason::Bootstrapping,
+        OperationKind::Recover => Reason::Recovering,
+        OperationKind::Replace => Reason::Replacing,
+        OperationKind::ScaleIn => Reason::ScalingIn,
+        OperationKind::ScaleOut if !cluster.learners().is_empty() => Reason::WaitingForLearner,
+        OperationKind::ScaleOut => Reason::ScalingOut,
+        OperationKind::Upgrade if waits_for_snapshot => Reason::WaitingForSnapshot,
+        OperationKind::Upgrade => Reason::Upgrading,
+        OperationKind::Restart => Reason::Restarting,
     };
     of(State::True, reason)
 }
@@ -266,22 +266,22 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     // Nothing else can be put right without it.
     let lacks_right = cluster.seen.refused.as_ref().is_some_and(RefusedWrite::lacks_right);
     let severe = [
-        (lacks_right, reason::FORBIDDEN, None),
-        (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
-        (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
-        (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
-        (is_quorum_lost, reason::QUORUM_LOST, None),
-        (cluster.seen.suspects_data(), reason::CORRUPT, None),
+        (lacks_right, Reason::Forbidden, None),
+        (hold::is_name_taken(cluster.seen), Reason::NameTaken, None),
+        (!hold::is_name_taken(cluster.seen) && taken.is_some(), Reason::NameTaken, taken),
+        (hold::is_mismatched(cluster.seen), Reason::ClusterIDMismatch, None),
+        (is_quorum_lost, Reason::QuorumLost, None),
+        (cluster.seen.suspects_data(), Reason::Corrupt, None),
     ];
-    let held = cluster.held_claims().map(|ordinal| (true, reason::CLAIM_TERMINATING, Some(ordinal)));
+    let held = cluster.held_claims().map(|ordinal| (true, Reason::ClaimTerminating, Some(ordinal)));
     let others = [
-        (cluster.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
-        (cluster.seen.refused.is_some() && !lacks_right, reason::APPLY_FAILED, None),
-        (is_stalled, reason::UPGRADE_STALLED, first),
-        (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
+        (cluster.seen.has_alarm(AlarmKind::NoSpace), Reason::DatabaseQuotaExceeded, None),
+        (cluster.seen.refused.is_some() && !lacks_right, Reason::ApplyFailed, None),
+        (is_stalled, Reason::UpgradeStalled, first),
+        (learner.is_some() && cluster.seen.operation_age.is_past(), Reason::LearnerStuck, learner),
     ];
-    let hindered = hindered.iter().map(|ordinal| (counts_pods, reason::POD_NOT_RUNNING, Some(*ordinal)));
-    let down = (counts_pods && other.is_some(), reason::MEMBER_DOWN, other);
+    let hindered = hindered.iter().map(|ordinal| (counts_pods, Reason::PodNotRunning, Some(*ordinal)));
+    let down = (counts_pods && other.is_some(), Reason::MemberDown, other);
     let all = severe.into_iter().chain(held).chain(others).chain(hindered).chain([down]);
     let all = all.filter(|(holds, ..)| *holds);
     all.map(|(_, reason, ordinal)| Problem { reason, ordinal }).collect()
@@ -306,57 +306,57 @@ fn is_being_made(cluster: &ClusterState, decision: &Decision, ordinal: Ordinal) 
 
 /// Whether something needs attention. A cluster of which no member serves is not called healthy.
 fn degraded(cluster: &ClusterState, members: &[MemberSummary], problems: &[Problem]) -> Finding {
-    let of = |state, reason| finding(condition::DEGRADED, state, reason);
+    let of = |state, reason| finding(ConditionType::Degraded, state, reason);
     match problems.first() {
         Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::True, worst.reason) },
-        None if members.iter().any(|member| member.is_healthy) => of(State::False, reason::HEALTHY),
-        None if hold::is_asked_to_stop(cluster) => of(State::False, reason::STOPPED),
-        None if cluster.cluster_id().is_none() => of(State::False, reason::BOOTSTRAPPING),
-        None => of(State::Unknown, reason::UNREACHABLE),
+        None if members.iter().any(|member| member.is_healthy) => of(State::False, Reason::Healthy),
+        None if hold::is_asked_to_stop(cluster) => of(State::False, Reason::Stopped),
+        None if cluster.cluster_id().is_none() => of(State::False, Reason::Bootstrapping),
+        None => of(State::Unknown, Reason::Unreachable),
     }
 }
 
 fn quorum_lost(cluster: &ClusterState) -> Finding {
-    let of = |state, reason| finding(condition::QUORUM_LOST, state, reason);
+    let of = |state, reason| finding(ConditionType::QuorumLost, state, reason);
     if cluster.membership().is_some() {
-        of(State::False, reason::QUORUM_PRESENT)
+        of(State::False, Reason::QuorumPresent)
     } else if hold::is_asked_to_stop(cluster) {
-        of(State::False, reason::STOPPED)
+        of(State::False, Reason::Stopped)
     } else if cluster.cluster_id().is_none() {
-        of(State::False, reason::BOOTSTRAPPING)
+        of(State::False, Reason::Bootstrapping)
     } else if recovery::is_quorum_lost(cluster) {
-        of(State::True, reason::QUORUM_LOST)
+        of(State::True, Reason::QuorumLost)
     } else {
-        of(State::Unknown, reason::UNREACHABLE)
+        of(State::Unknown, Reason::Unreachable)
     }
 }
 
 fn certificates_ready(cluster: &ClusterState) -> Finding {
     let (state, reason) = match cluster.seen.certificates {
-        Certificates::Disabled => (State::True, reason::TLS_DISABLED),
+        Certificates::Disabled => (State::True, Reason::TLSDisabled),
         Certificates::Valid if !certificates::have_wanted_names(cluster) => {
-            (State::False, reason::CERTIFICATES_PENDING)
+            (State::False, Reason::CertificatesPending)
         }
         Certificates::Valid => root_password(cluster),
-        _ if !certificates::actions(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
-        Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
-        Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
-        Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),
+        _ if !certificates::actions(cluster).is_empty() => (State::False, Reason::CertificatesPending),
+        Certificates::Expiring => (State::False, Reason::CertificateExpiring),
+        Certificates::Missing => (State::False, Reason::SecretUnreadable),
+        Certificates::Unfit => (State::False, Reason::CertificateInvalid),
     };
-    finding(condition::CERTIFICATES_READY, state, reason)
+    finding(ConditionType::CertificatesReady, state, reason)
 }
 
 /// What the password of root makes of certificates that are valid.
-fn root_password(cluster: &ClusterState) -> (State, &'static str) {
+fn root_password(cluster: &ClusterState) -> (State, Reason) {
     let has_served = cluster.cluster_id().is_some() && cluster.desired.replicas > 0;
     match &cluster.seen.root_password {
-        Fact::Known(RootPassword::Outdated { .. }) => (State::False, reason::ROOT_PASSWORD_OUTDATED),
+        Fact::Known(RootPassword::Outdated { .. }) => (State::False, Reason::RootPasswordOutdated),
         Fact::Known(RootPassword::Barred | RootPassword::Unreadable(_)) => {
-            (State::False, reason::ROOT_PASSWORD_UNSET)
+            (State::False, Reason::RootPasswordUnset)
         }
-        Fact::Unknown if has_served => (State::Unknown, reason::UNREACHABLE),
+        Fact::Unknown if has_served => (State::Unknown, Reason::Unreachable),
         Fact::Known(RootPassword::Current) | Fact::Absent | Fact::Unknown => {
-            (State::True, reason::CERTIFICATES_VALID)
+            (State::True, Reason::CertificatesValid)
         }
     }
 }
@@ -364,22 +364,22 @@ fn root_password(cluster: &ClusterState) -> (State, &'static str) {
 /// A version that members may not be brought to is a fault of the spec, even where the gate let it in; so is whatever
 /// would drop the data.
 fn spec_valid(cluster: &ClusterState) -> Finding {
-    let of = |state, reason| finding(condition::SPEC_VALID, state, reason);
+    let of = |state, reason| finding(ConditionType::SpecValid, state, reason);
     let exists = cluster.cluster_id().is_some();
     let stops_memory = cluster.desired.is_in_memory && cluster.desired.replicas == 0 && exists;
     match upgrade::step(cluster) {
-        _ if !cluster.desired.is_valid || stops_memory => of(State::False, reason::INVALID),
-        _ if recovery::drops_data(cluster) => of(State::False, reason::WOULD_LOSE_DATA),
-        Step::Refused(Refusal::DropsData) => of(State::False, reason::WOULD_LOSE_DATA),
-        Step::Refused(_) if exists => of(State::False, reason::INVALID),
+        _ if !cluster.desired.is_valid || stops_memory => of(State::False, Reason::SpecInvalid),
+        _ if recovery::drops_data(cluster) => of(State::False, Reason::WouldLoseData),
+        Step::Refused(Refusal::DropsData) => of(State::False, Reason::WouldLoseData),
+        Step::Refused(_) if exists => of(State::False, Reason::SpecInvalid),
         _ if housekeeping::fixed_volumes(cluster.desired.volume_size, cluster.seen).next().is_some() => {
-            of(State::True, reason::VOLUME_CANNOT_GROW)
+            of(State::True, Reason::VolumeCannotGrow)
         }
-        _ => of(State::True, reason::VALID),
+        _ => of(State::True, Reason::Valid),
     }
 }
 
 fn paused(cluster: &ClusterState) -> Finding {
-    let reason = if cluster.desired.is_paused { reason::PAUSED_BY_SPEC } else { reason::NOT_PAUSED };
-    finding(condition::PAUSED, State::from(cluster.desired.is_paused), reason)
+    let reason = if cluster.desired.is_paused { Reason::PausedBySpec } else { Reason::NotPaused };
+    finding(ConditionType::Paused, State::from(cluster.desired.is_paused), reason)
 }

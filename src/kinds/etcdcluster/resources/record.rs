@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus, OperationStatus, RecoveryStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
@@ -105,7 +105,9 @@ pub fn replacements(
 /// Whether a status says that the data of members differ.
 #[must_use]
 pub fn says_corrupt(status: &EtcdClusterStatus) -> bool {
-    let says = [(condition::DEGRADED, reason::CORRUPT), (condition::BACKUP_READY, reason::DATA_SUSPECT)];
+    let says =
+        [(ConditionType::Degraded, Reason::Corrupt), (ConditionType::BackupReady, Reason::DataSuspect)];
+    let says = says.map(|(about, reason)| (about.as_str(), reason.as_str()));
     let mut conditions = status.conditions.iter().flatten();
     conditions.any(|one| says.contains(&(one.type_.as_str(), one.reason.as_str())))
 }
@@ -152,7 +154,7 @@ pub fn recovery(
 fn read_operation(status: &OperationStatus) -> Option<Operation> {
     let phase = PHASES.into_iter().find(|phase| Some(phase_text(*phase)) == status.phase.as_deref());
     Some(Operation {
-        kind: OperationKind::find(status.kind.as_ref()?)?,
+        kind: OperationKind::named(status.kind.as_ref()?)?,
         target: target_of(status.target.as_ref()?)?,
         phase: phase?,
     })

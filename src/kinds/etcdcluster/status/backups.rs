@@ -10,7 +10,7 @@ use crate::api::condition::{State, Statement};
 use crate::api::cron::Schedule;
 use crate::api::time_zone;
 use crate::controllers::api_write::Note;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess, EtcdClusterStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
@@ -45,7 +45,7 @@ pub fn statement(
     now: Timestamp,
 ) -> Statement {
     let (state, reason, message) = said(spec, seen, status, told, now);
-    Statement { about: condition::BACKUP_READY, state, reason, message }
+    ConditionType::BackupReady.is(state, reason, message)
 }
 
 fn said(
@@ -54,14 +54,14 @@ fn said(
     status: Option<&BackupStatus>,
     told: &Backups,
     now: Timestamp,
-) -> (State, &'static str, String) {
-    let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
+) -> (State, Reason, String) {
+    let none = || (State::True, Reason::NoBackups, "no scheduled backups are asked for".to_owned());
     let asked = spec.backup.as_ref().and_then(|backup| Some((backup, backup.destination.as_ref()?)));
     let Some((backup, destination)) = asked else { return none() };
     if seen.backup_schedule == Fact::Known(Found::Foreign) {
         let name = names::backup(spec.name());
         let message = format!("CronJob {name} exists and is not controlled by this object");
-        return (State::False, reason::NAME_TAKEN, message);
+        return (State::False, Reason::NameTaken, message);
     }
     if seen.suspects_data() {
         let is_applied = seen.backup_schedule == Fact::Known(Found::Current);
@@ -70,10 +70,10 @@ fn said(
             "the data of members differ, or may, as Degraded says: scheduled backups {verb} suspended, and all older \
              ones kept, until they have been found to be the same"
         );
-        return (State::False, reason::DATA_SUSPECT, message);
+        return (State::False, Reason::DataSuspect, message);
     }
     if let Some(why) = rests(spec, backup) {
-        return (State::False, reason::BACKUP_SUSPENDED, why.to_owned());
+        return (State::False, Reason::BackupSuspended, why.to_owned());
     }
     let success = status.and_then(|status| status.last_success.as_ref());
     let failure = status.and_then(|status| status.last_failure.as_ref());
@@ -85,22 +85,22 @@ fn said(
             unavailable(why),
             last(succeeded)
         );
-        return (State::False, reason::BACKUP_DESTINATION_UNAVAILABLE, message);
+        return (State::False, Reason::BackupDestinationUnavailable, message);
     }
     if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
         let why = failure.message.as_deref().unwrap_or("no reason was reported");
         let message = format!("the last backup failed: {why}; {}", last(succeeded));
-        return (State::False, reason::BACKUP_FAILED, message);
+        return (State::False, Reason::BackupFailed, message);
     }
     if is_overdue(backup, succeeded.max(told.since), now) {
         let message =
             format!("the last two backups that were due have not been verified; {}", last(succeeded));
-        return (State::False, reason::BACKUP_OVERDUE, message);
+        return (State::False, Reason::BackupOverdue, message);
     }
     match success {
-        Some(success) => (State::True, reason::BACKUP_VERIFIED, verified(success)),
+        Some(success) => (State::True, Reason::BackupVerified, verified(success)),
         None if backup.schedule.is_none() => none(),
-        None => (State::Unknown, reason::NO_BACKUP_YET, "no backup has been verified yet".to_owned()),
+        None => (State::Unknown, Reason::NoBackupYet, "no backup has been verified yet".to_owned()),
     }
 }
 
@@ -169,12 +169,13 @@ pub fn before_upgrade(cluster: &str, version: Version, seen: &Observation) -> St
 pub fn news(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<Note> {
     let of = |status: &EtcdClusterStatus| status.backup.clone().unwrap_or_default();
     let (before, now) = (of(previous), of(status));
-    let note = |warning, reason, text| Note { warning, reason, action: "Backup", text };
+    let note =
+        |warning, reason: Reason, text| Note { warning, reason: reason.as_str(), action: "Backup", text };
     let success = now.last_success.filter(|now| before.last_success.as_ref() != Some(now));
     let failure = now.last_failure.filter(|now| before.last_failure.as_ref() != Some(now));
-    let success = success.map(|success| note(false, reason::BACKUP_VERIFIED, verified(&success)));
+    let success = success.map(|success| note(false, Reason::BackupVerified, verified(&success)));
     let failure = failure.map(|failure| {
-        note(true, reason::BACKUP_FAILED, failure.message.unwrap_or_else(|| "a backup failed".to_owned()))
+        note(true, Reason::BackupFailed, failure.message.unwrap_or_else(|| "a backup failed".to_owned()))
     });
     success.into_iter().chain(failure).collect()
 }

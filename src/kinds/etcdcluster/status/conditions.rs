@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::{StatusInputs, backups, messages};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::FieldError;
-use crate::kinds::etcdcluster::api::status::{condition as about, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
@@ -42,8 +42,8 @@ pub fn of(
     for statement in found.chain([backups]) {
         condition::set(&mut conditions, statement, generation, said.now);
     }
-    let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
-    conditions.sort_by_key(|one| place(one).unwrap_or(about::ALL.len()));
+    let place = |one: &Condition| ConditionType::ALL.iter().position(|about| about.as_str() == one.type_);
+    conditions.sort_by_key(|one| place(one).unwrap_or(ConditionType::ALL.len()));
     conditions
 }
 
@@ -54,15 +54,15 @@ pub fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
     let at = messages::fields(&paths).map_or_else(String::new, |fields| format!(" at {fields}"));
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
-    let of =
-        |about| Statement { about, state: State::False, reason: reason::INVALID, message: message.clone() };
-    [about::READY, about::SPEC_VALID].map(of).into()
+    [ConditionType::Ready, ConditionType::SpecValid]
+        .map(|about| about.is(false, Reason::SpecInvalid, message.clone()))
+        .into()
 }
 
 /// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
-    Statement { about: about::READY, state: State::False, reason: reason::NAMESPACE_REFUSED, message }
+    ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
 }
 
 /// What messages are made of.
@@ -80,7 +80,9 @@ struct Facts<'a> {
 
 /// Since when the quorum is called lost.
 fn lost_since(conditions: &[Condition]) -> Option<Timestamp> {
-    let lost = conditions.iter().find(|one| one.type_ == about::QUORUM_LOST && one.status == "True")?;
+    let lost = conditions
+        .iter()
+        .find(|one| one.type_ == ConditionType::QuorumLost.as_str() && one.status == "True")?;
     Some(lost.last_transition_time.0)
 }
 
@@ -88,42 +90,42 @@ impl Facts<'_> {
     fn statement(&self, finding: &Finding) -> Statement {
         let Finding { about, state, reason, .. } = *finding;
         let message = match about {
-            about::READY => self.ready(reason),
-            about::PROGRESSING => self.progressing(reason),
-            about::DEGRADED => self.degraded(reason),
-            about::SPEC_VALID => self.spec_valid(reason),
-            about::CERTIFICATES_READY => self.certificates(reason),
-            about::PAUSED if state == State::True => {
+            ConditionType::Ready => self.ready(reason),
+            ConditionType::Progressing => self.progressing(reason),
+            ConditionType::Degraded => self.degraded(reason),
+            ConditionType::SpecValid => self.spec_valid(reason),
+            ConditionType::CertificatesReady => self.certificates(reason),
+            ConditionType::Paused if state == State::True => {
                 "reconciliation is paused: spec.paused is true".to_owned()
             }
-            about::PAUSED => "reconciliation is not paused".to_owned(),
+            ConditionType::Paused => "reconciliation is not paused".to_owned(),
             _ => self.quorum(reason),
         };
-        Statement { about, state, reason, message }
+        about.is(state, reason, message)
     }
 
     /// In the words of the condition that is in the way.
-    fn ready(&self, reason: &str) -> String {
+    fn ready(&self, reason: Reason) -> String {
         match reason {
-            reason::MEMBERS_READY => return self.quorum(reason::QUORUM_SERVES),
-            reason::CHANGE_PENDING => return self.at_rest(),
+            Reason::MembersReady => return self.quorum(Reason::QuorumServes),
+            Reason::ChangePending => return self.at_rest(),
             _ => {}
         }
         let telling = [
-            about::SPEC_VALID,
-            about::DEGRADED,
-            about::CERTIFICATES_READY,
-            about::PROGRESSING,
-            about::AVAILABLE,
-            about::PAUSED,
+            ConditionType::SpecValid,
+            ConditionType::Degraded,
+            ConditionType::CertificatesReady,
+            ConditionType::Progressing,
+            ConditionType::Available,
+            ConditionType::Paused,
         ];
         // In the way are these two only as they stand here, whatever words others share with them.
         let is_in_the_way = |one: &Finding| match one.about {
-            about::DEGRADED => one.state == State::True,
-            about::CERTIFICATES_READY => one.state == State::False,
+            ConditionType::Degraded => one.state == State::True,
+            ConditionType::CertificatesReady => one.state == State::False,
             _ => true,
         };
-        let found = |about: &&str| {
+        let found = |about: &ConditionType| {
             let mut findings = self.plan.summary.findings.iter();
             findings.find(|one| one.about == *about && one.reason == reason && is_in_the_way(one))
         };
@@ -131,19 +133,19 @@ impl Facts<'_> {
     }
 
     /// Of Available and QuorumLost.
-    fn quorum(&self, reason: &str) -> String {
+    fn quorum(&self, reason: Reason) -> String {
         let summary = &self.plan.summary;
         match reason {
-            reason::QUORUM_SERVES => {
+            Reason::QuorumServes => {
                 format!("{} of {} members serve", summary.ready_replicas, summary.members.len())
             }
-            reason::QUORUM_PRESENT => "a majority of the voters answers".to_owned(),
-            reason::STOPPED => "the cluster is stopped, its data are kept".to_owned(),
-            reason::BOOTSTRAPPING => "the first member has not served yet".to_owned(),
-            reason::QUORUM_LOST if self.all_answer() => {
+            Reason::QuorumPresent => "a majority of the voters answers".to_owned(),
+            Reason::Stopped => "the cluster is stopped, its data are kept".to_owned(),
+            Reason::Bootstrapping => "the first member has not served yet".to_owned(),
+            Reason::QuorumLost if self.all_answer() => {
                 "all members answer, and none of them leads".to_owned()
             }
-            reason::QUORUM_LOST => {
+            Reason::QuorumLost => {
                 format!("fewer voters than a majority answer: {}", self.silent())
             }
             _ => format!("no majority has confirmed the member list: {}", self.silent()),
@@ -198,7 +200,7 @@ impl Facts<'_> {
         said.map(Cow::Borrowed)
     }
 
-    fn progressing(&self, reason: &str) -> String {
+    fn progressing(&self, reason: Reason) -> String {
         let target = self.plan.record.operation.map(|operation| operation.target);
         let who = match target {
             Some(Target::Member(ordinal)) => names::member(self.name, ordinal),
@@ -209,19 +211,19 @@ impl Facts<'_> {
             _ => "another version".to_owned(),
         };
         let said = match reason {
-            reason::BOOTSTRAPPING => format!("{who} is being made, the first member"),
-            reason::RECOVERING => self.recovering(),
-            reason::REPLACING => format!("{who} is being replaced"),
-            reason::SCALING_IN => format!("{who} is being removed"),
-            reason::SCALING_OUT => format!("{who} is being added"),
-            reason::WAITING_FOR_LEARNER => format!("{who} follows, and votes once it has caught up"),
-            reason::UPGRADING | reason::WAITING_FOR_SNAPSHOT => {
+            Reason::Bootstrapping => format!("{who} is being made, the first member"),
+            Reason::Recovering => self.recovering(),
+            Reason::Replacing => format!("{who} is being replaced"),
+            Reason::ScalingIn => format!("{who} is being removed"),
+            Reason::ScalingOut => format!("{who} is being added"),
+            Reason::WaitingForLearner => format!("{who} follows, and votes once it has caught up"),
+            Reason::Upgrading | Reason::WaitingForSnapshot => {
                 format!("members are being moved to {version}, one at a time{}", self.uncompared())
             }
-            reason::RESTARTING => {
+            Reason::Restarting => {
                 format!("members are being restarted for a changed spec, one at a time{}", self.uncompared())
             }
-            reason::STOPPED => return "the cluster is stopped".to_owned(),
+            Reason::Stopped => return "the cluster is stopped".to_owned(),
             _ => return self.at_rest(),
         };
         match self.waits(target) {
@@ -256,14 +258,14 @@ impl Facts<'_> {
     }
 
     /// All that needs attention.
-    fn degraded(&self, reason: &str) -> String {
+    fn degraded(&self, reason: Reason) -> String {
         let summary = &self.plan.summary;
         match reason {
-            reason::STOPPED => return "the cluster is stopped".to_owned(),
-            reason::BOOTSTRAPPING if summary.problems.is_empty() => {
+            Reason::Stopped => return "the cluster is stopped".to_owned(),
+            Reason::Bootstrapping if summary.problems.is_empty() => {
                 return "no member serves yet: the first one is being made".to_owned();
             }
-            reason::UNREACHABLE => return "no member answers".to_owned(),
+            Reason::Unreachable => return "no member answers".to_owned(),
             _ => {}
         }
         let all: Vec<_> = summary.problems.iter().map(|problem| self.problem(*problem)).collect();
@@ -292,20 +294,20 @@ impl Facts<'_> {
         let why =
             ordinal.and_then(|one| self.hindrance(one)).map(|why| format!(": {why}")).unwrap_or_default();
         match reason {
-            reason::NAME_TAKEN => format!("{} exists and is not controlled by this object", self.taken()),
-            reason::CLUSTER_ID_MISMATCH => self.strangers(),
-            reason::QUORUM_LOST => format!("{}; {}", self.quorum(reason), self.way_back()),
-            reason::CORRUPT => self.corrupt(),
-            reason::CLAIM_TERMINATING => messages::terminating(self.name, ordinal, self.plan),
-            reason::DATABASE_QUOTA_EXCEEDED => {
+            Reason::NameTaken => format!("{} exists and is not controlled by this object", self.taken()),
+            Reason::ClusterIDMismatch => self.strangers(),
+            Reason::QuorumLost => format!("{}; {}", self.quorum(reason), self.way_back()),
+            Reason::Corrupt => self.corrupt(),
+            Reason::ClaimTerminating => messages::terminating(self.name, ordinal, self.plan),
+            Reason::DatabaseQuotaExceeded => {
                 let raised = self.alarmed(AlarmKind::NoSpace);
                 format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
             }
-            reason::FORBIDDEN | reason::APPLY_FAILED => {
+            Reason::Forbidden | Reason::ApplyFailed => {
                 let refused = self.seen.refused.as_ref();
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }
-            reason::UPGRADE_STALLED => {
+            Reason::UpgradeStalled => {
                 // Another version compares the data all the same.
                 let differ = PodPhase::Failing(Cause::Inconsistent);
                 let heals =
@@ -313,8 +315,8 @@ impl Facts<'_> {
                 let way = if heals { "; revert the spec to recover" } else { "" };
                 format!("{who} fails to start with the new spec{why}{way}")
             }
-            reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
-            reason::POD_NOT_RUNNING => format!("{who} has no running pod{why}"),
+            Reason::LearnerStuck => format!("{who} follows and does not catch up{why}"),
+            Reason::PodNotRunning => format!("{who} has no running pod{why}"),
             _ => self.down(),
         }
     }
@@ -322,7 +324,7 @@ impl Facts<'_> {
     /// Who does not serve, and why; not those whose pod is a problem of its own.
     fn down(&self) -> String {
         let has_own = |ordinal| {
-            let own = Problem { reason: reason::POD_NOT_RUNNING, ordinal: Some(ordinal) };
+            let own = Problem { reason: Reason::PodNotRunning, ordinal: Some(ordinal) };
             self.plan.summary.problems.contains(&own)
         };
         let members = self.plan.summary.members.iter();
@@ -371,8 +373,8 @@ impl Facts<'_> {
         )
     }
 
-    fn certificates(&self, reason: &str) -> String {
-        if let reason::ROOT_PASSWORD_OUTDATED | reason::ROOT_PASSWORD_UNSET | reason::UNREACHABLE = reason {
+    fn certificates(&self, reason: Reason) -> String {
+        if let Reason::RootPasswordOutdated | Reason::RootPasswordUnset | Reason::Unreachable = reason {
             let secret = self.spec.root_secret.as_deref().unwrap_or_default();
             let is_on = self.seen.auth.is_known_and(|is_on| *is_on);
             return messages::root_password(secret, &self.seen.root_password, is_on);
@@ -384,24 +386,24 @@ impl Facts<'_> {
             return words.to_owned();
         }
         match reason {
-            reason::TLS_DISABLED => "members and clients speak plain HTTP".to_owned(),
-            reason::CERTIFICATES_VALID => "every certificate is there and valid".to_owned(),
-            reason::CERTIFICATES_PENDING => format!("certificates are being signed, for the Secrets {all}"),
-            reason::CERTIFICATE_EXPIRING => {
+            Reason::TLSDisabled => "members and clients speak plain HTTP".to_owned(),
+            Reason::CertificatesValid => "every certificate is there and valid".to_owned(),
+            Reason::CertificatesPending => format!("certificates are being signed, for the Secrets {all}"),
+            Reason::CertificateExpiring => {
                 format!("a certificate has expired or soon will, in one of the Secrets {all}")
             }
-            reason::CERTIFICATE_INVALID => {
+            Reason::CertificateInvalid => {
                 format!("one of the Secrets {all} holds what members do not take")
             }
             _ => format!("one of the Secrets {all} is missing or cannot be read"),
         }
     }
 
-    fn spec_valid(&self, reason: &str) -> String {
-        if reason == reason::VALID {
+    fn spec_valid(&self, reason: Reason) -> String {
+        if reason == Reason::Valid {
             return "the rules of the gate hold".to_owned();
         }
-        if reason == reason::VOLUME_CANNOT_GROW {
+        if reason == Reason::VolumeCannotGrow {
             return self.fixed_volumes();
         }
         let wanted = self.spec.version;
@@ -410,7 +412,7 @@ impl Facts<'_> {
             _ if self.spec.replicas == 0 && self.spec.storage.is_in_memory => {
                 "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
             }
-            _ if reason == reason::WOULD_LOSE_DATA => {
+            _ if reason == Reason::WouldLoseData => {
                 "a lost quorum cannot be recovered where data lie in memory: they end with the pod of the member that is \
                  kept, which has to be started again"
                     .to_owned()

@@ -8,46 +8,41 @@ use std::collections::BTreeSet;
 use super::backups;
 use crate::api::condition::{self as conditions, State};
 use crate::controllers::api_write::Note;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
 /// is one, and neither is a full database, whose alarm is reported.
-const TOLD: [(&str, State, &[&str]); 5] = [
+const TOLD: [(ConditionType, State, &[Reason]); 5] = [
     (
-        condition::DEGRADED,
+        ConditionType::Degraded,
         State::True,
         &[
-            reason::NAME_TAKEN,
-            reason::CLUSTER_ID_MISMATCH,
-            reason::QUORUM_LOST,
-            reason::CORRUPT,
-            reason::CLAIM_TERMINATING,
-            reason::APPLY_FAILED,
-            reason::FORBIDDEN,
-            reason::UPGRADE_STALLED,
-            reason::LEARNER_STUCK,
-            reason::POD_NOT_RUNNING,
+            Reason::NameTaken,
+            Reason::ClusterIDMismatch,
+            Reason::QuorumLost,
+            Reason::Corrupt,
+            Reason::ClaimTerminating,
+            Reason::ApplyFailed,
+            Reason::Forbidden,
+            Reason::UpgradeStalled,
+            Reason::LearnerStuck,
+            Reason::PodNotRunning,
         ],
     ),
-    (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
-    (condition::SPEC_VALID, State::True, &[reason::VOLUME_CANNOT_GROW]),
-    (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
-    (condition::READY, State::False, &[reason::NAMESPACE_REFUSED]),
+    (ConditionType::SpecValid, State::False, &[Reason::SpecInvalid, Reason::WouldLoseData]),
+    (ConditionType::SpecValid, State::True, &[Reason::VolumeCannotGrow]),
+    (ConditionType::CertificatesReady, State::False, &[Reason::RootPasswordUnset]),
+    (ConditionType::Ready, State::False, &[Reason::NamespaceRefused]),
 ];
 
 /// The same of backups.
-const BACKUPS: (&str, State, &[&str]) = (
-    condition::BACKUP_READY,
+const BACKUPS: (ConditionType, State, &[Reason]) = (
+    ConditionType::BackupReady,
     State::False,
-    &[
-        reason::BACKUP_OVERDUE,
-        reason::BACKUP_DESTINATION_UNAVAILABLE,
-        reason::DATA_SUSPECT,
-        reason::NAME_TAKEN,
-    ],
+    &[Reason::BackupOverdue, Reason::BackupDestinationUnavailable, Reason::DataSuspect, Reason::NameTaken],
 );
 
 /// The event that nothing needs attention any more.
@@ -95,41 +90,50 @@ fn news(
 ) -> (Vec<Note>, Option<&'static str>) {
     let mut notes: Vec<_> = TOLD.into_iter().filter_map(|told| begun(previous, status, told)).collect();
     // Between two starts the pod of an upgrade that is stalled is one that merely does not serve yet.
-    let again = degraded.filter(|reason| *reason == reason::UPGRADE_STALLED);
+    let again = degraded.filter(|reason| *reason == Reason::UpgradeStalled.as_str());
     notes.retain(|note| again != Some(note.reason));
     notes.extend(over(previous, status, degraded.is_some()));
     let [(about, _, reasons), ..] = TOLD;
-    let is_healthy = said(status, about).is_some_and(|(_, why, _)| why == reason::HEALTHY);
-    let begun_now = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason));
+    let is_healthy = said(status, about).is_some_and(|(_, why, _)| why == Reason::Healthy.as_str());
+    let begun_now = notes.iter().map(|note| note.reason).find(|reason| is_among(reasons, reason));
     let degraded = begun_now.or_else(|| degraded.filter(|_| !is_healthy));
     notes.extend(begun(previous, status, BACKUPS));
     notes.extend(backups::news(previous, status));
     (notes, degraded)
 }
 
+fn is_among(reasons: &[Reason], word: &str) -> bool {
+    Reason::named(word).is_some_and(|reason| reasons.contains(&reason))
+}
+
 /// State, reason and message of a condition.
-fn said<'a>(status: &'a EtcdClusterStatus, about: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let condition = conditions::find(status.conditions.as_deref()?, about)?;
+fn said(status: &EtcdClusterStatus, about: ConditionType) -> Option<(&str, &str, &str)> {
+    let condition = conditions::find(status.conditions.as_deref()?, about.as_str())?;
     Some((&condition.status, &condition.reason, &condition.message))
 }
 
 fn begun(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,
-    (about, state, reasons): (&str, State, &'static [&'static str]),
+    (about, state, reasons): (ConditionType, State, &[Reason]),
 ) -> Option<Note> {
     let (is, why, text) = said(status, about)?;
-    let reason = *reasons.iter().find(|reason| **reason == why).filter(|_| is == state.as_str())?;
+    let reason = Reason::named(why).filter(|why| is == state.as_str() && reasons.contains(why))?;
     let is_news = said(previous, about).is_none_or(|(was, before, _)| (was, before) != (is, why));
-    is_news.then(|| Note { warning: true, reason, action: "Reconcile", text: text.to_owned() })
+    is_news.then(|| Note {
+        warning: true,
+        reason: reason.as_str(),
+        action: "Reconcile",
+        text: text.to_owned(),
+    })
 }
 
 /// Nothing needs attention any more, and something did that was reported; `is_reported`: by this process.
 fn over(previous: &EtcdClusterStatus, status: &EtcdClusterStatus, is_reported: bool) -> Option<Note> {
     let [(about, _, reasons), ..] = TOLD;
-    let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
+    let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == Reason::Healthy.as_str())?;
     let is_over =
-        is_reported || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
+        is_reported || said(previous, about).is_some_and(|(_, before, _)| is_among(reasons, before));
     is_over.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
 }
 
@@ -142,9 +146,9 @@ fn alarms(
     reported: Option<&[Alarm]>,
 ) -> Vec<Note> {
     let Fact::Known(armed) = &seen.alarms else { return Vec::new() };
-    let of_alarms = [reason::CORRUPT, reason::DATABASE_QUOTA_EXCEEDED];
+    let of_alarms = [Reason::Corrupt, Reason::DatabaseQuotaExceeded];
     let is_mentioned =
-        || said(previous, condition::DEGRADED).is_some_and(|(_, why, _)| of_alarms.contains(&why));
+        || said(previous, ConditionType::Degraded).is_some_and(|(_, why, _)| is_among(&of_alarms, why));
     let set = |alarms: &[Alarm]| alarms.iter().copied().collect::<BTreeSet<_>>();
     let before = reported.map_or_else(|| if is_mentioned() { set(armed) } else { BTreeSet::new() }, set);
     let armed = set(armed);

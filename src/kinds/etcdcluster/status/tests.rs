@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::*;
 use crate::api::condition::State;
-use crate::api::field::{FieldError, Path, Reason};
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::api::field::{FieldError, Path, Reason as Fault};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
@@ -226,7 +226,7 @@ fn a_cluster_that_serves_says_so() {
         })
     );
     let types: Vec<_> = status.conditions.iter().flatten().map(|one| one.type_.as_str()).collect();
-    assert_eq!(types, condition::ALL);
+    assert_eq!(types, ConditionType::ALL.iter().map(|about| about.as_str()).collect::<Vec<_>>());
     assert_eq!(
         said(&status),
         [

@@ -2,7 +2,7 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
-use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::api::status::ConditionType;
 use gatehouse::kinds::etcdcluster::observation::{
     ClusterId, Desired, Fact, Handle, MemberId, Membership, Observation, Ordinal, Owner, Phase, PodPhase,
 };
@@ -243,5 +243,5 @@ fn is_reached(desired: &Desired, seen: &Observation, plan: &Plan) -> bool {
 
 fn says_available(plan: &Plan) -> bool {
     let findings = &plan.summary.findings;
-    findings.iter().any(|one| one.about == condition::AVAILABLE && one.state == State::True)
+    findings.iter().any(|one| one.about == ConditionType::Available && one.state == State::True)
 }

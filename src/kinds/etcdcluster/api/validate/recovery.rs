@@ -2,7 +2,7 @@
 //! was asked once.
 
 use super::super::recovery::{self, ANNOTATION};
-use super::super::status::condition;
+use super::super::status::ConditionType;
 use super::super::v1::Medium;
 use super::Cluster;
 use crate::api::field::{FieldError, Path, Validation};
@@ -27,7 +27,7 @@ pub fn validate(new: &Cluster, old: Option<&Cluster>, validation: &mut Validatio
     }
     let status = old.map(|old| &old.status);
     let mut conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
-    if !conditions.any(|one| one.type_ == condition::QUORUM_LOST && one.status == "True") {
+    if !conditions.any(|one| one.type_ == ConditionType::QuorumLost.as_str() && one.status == "True") {
         validation.warn(format!(
             "{path}: no lost quorum has been seen (condition QuorumLost): while a majority answers, the request comes \
              to nothing, and has to be recreated with another text"

@@ -1,7 +1,7 @@
 //! Which changes of an existing cluster are allowed, by the stored object and its status.
 
 use super::super::rules;
-use super::super::status::{Operation, condition};
+use super::super::status::{ConditionType, Operation};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
 use super::super::versions::{self, ALLOW_DOWNGRADE, Refusal, Version, parse, parse_reported};
 use super::{Cluster, replicas, version};
@@ -57,7 +57,7 @@ fn validate_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, validation: &mut 
 }
 
 fn operation(seen: &EtcdClusterStatus) -> Option<Operation> {
-    seen.operation.as_ref()?.kind.as_deref().and_then(Operation::find)
+    seen.operation.as_ref()?.kind.as_deref().and_then(Operation::named)
 }
 
 /// What a version is measured by.
@@ -174,7 +174,10 @@ fn validate_replicas(
 }
 
 fn quorum_lost(seen: &EtcdClusterStatus) -> bool {
-    seen.conditions.iter().flatten().any(|one| one.type_ == condition::QUORUM_LOST && one.status == "True")
+    seen.conditions
+        .iter()
+        .flatten()
+        .any(|one| one.type_ == ConditionType::QuorumLost.as_str() && one.status == "True")
 }
 
 /// Fewer members than the failed ones and a majority need each of the others to answer.

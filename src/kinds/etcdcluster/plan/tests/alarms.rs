@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::rules::{down, finding, planned, rested, status};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, MemberStatus,
     Observation, Ordinal, PodPhase,
@@ -44,7 +44,7 @@ fn a_corrupt_member_is_replaced_where_the_others_are_a_majority() {
     assert!(
         matches!(plan.actions.as_slice(), [Action::MemberRemove { member: removed, .. }] if *removed == member)
     );
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::Corrupt));
     let other = (0..3).find(|ordinal| *ordinal != follower).unwrap();
     down(&mut seen, other, PodPhase::Failing(Cause::Other));
     assert_eq!(planned(&desired, &seen).actions, []);
@@ -101,14 +101,14 @@ fn data_that_were_found_to_differ_are_said_and_hold_changes_up_and_nothing_else(
         for replicas in [1, 3, 5] {
             let plan = planned(&Desired { replicas, ..desired.clone() }, &seen);
             assert_eq!(plan.actions, []);
-            assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+            assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::Corrupt));
             assert!(plan.is_at_rest(), "they are compared once more");
         }
     }
     seen.audit = Fact::Known(Audit::Equal);
     let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
     assert_ne!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::False, Reason::Healthy));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn no_member_is_replaced_where_no_majority_agrees_on_the_data() {
     differ(&mut seen, &[]);
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::Corrupt));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_full_database_is_compacted_defragmented_one_at_a_time_and_disarmed() {
     seen.keyspace = Fact::Known(Keyspace { revision: 5500, compact_revision: 5500 });
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, [], "nothing to reclaim: a larger quota is needed");
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::DATABASE_QUOTA_EXCEEDED));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::DatabaseQuotaExceeded));
     for ordinal in 0..3 {
         status(&mut seen, ordinal).db_size_in_use = 300;
     }

@@ -9,7 +9,7 @@ use crate::api::condition::State;
 use crate::certs::rotate::steps::Why;
 use crate::controllers::action::Action as _;
 use crate::kinds::etcdcluster::actions::{Action, AuthorityWrite, LeafWrite};
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Holder,
     LeafSecret, Observation, Owner, Version,
@@ -156,8 +156,8 @@ fn a_leaf_with_other_names_waits_until_its_peers_trust_the_authority() {
     let waiting = plan(&cluster.desired, &cluster.seen);
     assert_eq!(waiting.actions, [], "clients have had no time to trust the one that would sign");
     assert!(!waiting.summary.is_reached, "a name is asked for that is not there");
-    let ready = finding(&waiting, condition::CERTIFICATES_READY);
-    assert_eq!(ready, (State::False, reason::CERTIFICATES_PENDING));
+    let ready = finding(&waiting, ConditionType::CertificatesReady);
+    assert_eq!(ready, (State::False, Reason::CertificatesPending));
 
     let mut settled = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
     edited.trusted = ids(&[1]);

@@ -5,7 +5,7 @@ use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{Age, Ordinal, PodPhase, RecoveryPhase, Version};
 use crate::kinds::etcdcluster::plan::Plan;
 
@@ -29,8 +29,8 @@ fn all_claims_stay(world: &World) {
 }
 
 fn is_reported(plan: &Plan) {
-    assert_eq!(says(plan, condition::DEGRADED), (State::True, reason::CLAIM_TERMINATING));
-    assert_eq!(says(plan, condition::READY), (State::False, reason::CLAIM_TERMINATING));
+    assert_eq!(says(plan, ConditionType::Degraded), (State::True, Reason::ClaimTerminating));
+    assert_eq!(says(plan, ConditionType::Ready), (State::False, Reason::ClaimTerminating));
 }
 
 #[test]

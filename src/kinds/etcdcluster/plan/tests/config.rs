@@ -9,7 +9,7 @@ use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, Observation, Ordinal, PodPhase, Purpose, RecoveryPhase, Version,
 };
@@ -96,7 +96,7 @@ fn a_lost_quorum_without_its_config_map_is_counted_by_the_members_that_the_statu
             world.wipe(ordinal);
         }
         let plan = world.run();
-        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+        assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
         assert_eq!(plan.summary.members.len(), 3, "{plan:#?}");
         assert!(world.config.as_ref().unwrap().entries.contains_key(&Ordinal(0)));
     }

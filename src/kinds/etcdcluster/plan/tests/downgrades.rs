@@ -5,7 +5,7 @@ use super::sequences::is_settled;
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{Audit, Cause, Fact, Ordinal, PodPhase, Version};
 
 const STEPS: [(Version, Version); 2] =
@@ -30,8 +30,8 @@ fn a_downgrade_whose_first_pod_does_not_come_up_is_healed_by_the_version_of_befo
         world.desired.backs_up_before_upgrade = true;
         world.bad_versions.insert(to);
         let plan = world.run();
-        let degraded = plan.summary.findings.iter().find(|one| one.about == condition::DEGRADED).unwrap();
-        assert_eq!((degraded.state, degraded.reason), (State::True, reason::UPGRADE_STALLED), "{to}");
+        let degraded = plan.summary.findings.iter().find(|one| one.about == ConditionType::Degraded).unwrap();
+        assert_eq!((degraded.state, degraded.reason), (State::True, Reason::UpgradeStalled), "{to}");
         assert_eq!(world.live_voters(), 2);
         world.desired.template.version = from;
         let plan = world.run();

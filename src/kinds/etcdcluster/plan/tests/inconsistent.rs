@@ -3,7 +3,7 @@
 use super::rules::{down, finding, planned, pod, rested};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Audit, Cause, Certificates, Fact, MemberId, Observation, Ordinal, OwnPrint, PodPhase, Role,
 };
@@ -35,7 +35,7 @@ fn it_is_replaced_once_the_others_are_found_to_agree_without_it() {
         assert_eq!(plan.actions, [], "its word alone is a suspicion");
         assert_eq!(plan.summary.blocked, Some(BlockedReason::Inconsistent(Ordinal(1))));
         assert!(plan.is_at_rest(), "the others are asked for their data");
-        assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::MEMBER_DOWN));
+        assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::MemberDown));
 
         differ(&mut seen, &[1]);
         let plan = planned(&desired, &seen);
@@ -44,7 +44,7 @@ fn it_is_replaced_once_the_others_are_found_to_agree_without_it() {
             "{:?}",
             plan.actions
         );
-        assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+        assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::Corrupt));
     }
 }
 

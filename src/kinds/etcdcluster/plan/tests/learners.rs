@@ -4,7 +4,7 @@ use super::rules::{V3_6, down, finding, planned, status};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, Desired, Fact, Observation, Ordinal, PodPhase, Purpose, Uid,
 };
@@ -82,9 +82,12 @@ fn a_learner_is_promoted_only_when_it_has_caught_up() {
     status(&mut seen, 1).raft_applied_index = 899;
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::WAITING_FOR_LEARNER));
+    assert_eq!(finding(&plan, ConditionType::Progressing), (State::True, Reason::WaitingForLearner));
     seen.operation_age = Age::PastDeadline;
-    assert_eq!(finding(&planned(&desired, &seen), condition::DEGRADED), (State::True, reason::LEARNER_STUCK));
+    assert_eq!(
+        finding(&planned(&desired, &seen), ConditionType::Degraded),
+        (State::True, Reason::LearnerStuck)
+    );
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_learner_that_falls_behind_is_not_promoted() {
     status(&mut seen, 1).falls_behind = true;
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::WAITING_FOR_LEARNER));
+    assert_eq!(finding(&plan, ConditionType::Progressing), (State::True, Reason::WaitingForLearner));
 }
 
 #[test]

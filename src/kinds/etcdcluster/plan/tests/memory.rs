@@ -5,7 +5,7 @@ use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Cause, Fact, Ordinal, PodPhase, RecoveryRequest, Template, Version,
 };
@@ -25,7 +25,7 @@ fn settled(replicas: u32) -> World {
 }
 
 fn is_refused(plan: &Plan) -> bool {
-    says(plan, condition::SPEC_VALID) == (State::False, reason::WOULD_LOSE_DATA)
+    says(plan, ConditionType::SpecValid) == (State::False, Reason::WouldLoseData)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_cluster_in_memory_is_not_stopped() {
     world.desired.replicas = 0;
     let plan = world.run();
     assert_eq!(world.live_voters(), 3);
-    assert_eq!(says(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+    assert_eq!(says(&plan, ConditionType::SpecValid), (State::False, Reason::SpecInvalid));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_single_member_is_recreated_once_others_have_its_data() {
         let mut world = settled(1);
         (world.desired.template, world.desired.replicas) = (template, 3);
         let first = world.pass();
-        assert_eq!(says(&first, condition::SPEC_VALID), (State::True, reason::VALID));
+        assert_eq!(says(&first, ConditionType::SpecValid), (State::True, Reason::Valid));
         let plan = world.run();
         assert!(is_settled(&plan), "{plan:#?}");
         let grown = world
@@ -138,7 +138,7 @@ fn a_survivor_is_not_restarted() {
     world.desired.recovery = Some(RecoveryRequest { token: "now".to_owned(), survivor: None });
     let plan = world.run();
     assert_eq!(world.log.len(), before, "{:#?}", &world.log[before..]);
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+    assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
     assert!(is_refused(&plan));
     assert_eq!(world.live_voters(), 1, "its data are there to be copied");
 }

@@ -6,14 +6,14 @@ use super::rules::{V3_6, down, finding, planned, pod, rested};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, Certificates, Desired, Fact, Found, Member, MemberId, Observation, Ordinal, PodPhase,
     RootPassword, Unreadable,
 };
 use crate::kinds::etcdcluster::plan::{BlockedReason, Plan};
 
-fn problems(plan: &Plan) -> Vec<(&'static str, Option<u32>)> {
+fn problems(plan: &Plan) -> Vec<(Reason, Option<u32>)> {
     let problems = plan.summary.problems.iter();
     problems.map(|problem| (problem.reason, problem.ordinal.map(|ordinal| ordinal.0))).collect()
 }
@@ -43,14 +43,14 @@ fn with_pod(phase: PodPhase) -> (Desired, Observation) {
 fn a_first_pod_that_is_not_made_is_said_at_once_and_the_cluster_is_not_called_healthy() {
     let (desired, mut seen) = begun();
     let plan = planned(&desired, &seen);
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::BOOTSTRAPPING));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::False, Reason::Bootstrapping));
     seen.hindered.slow = [Ordinal(0)].into();
     let plan = planned(&desired, &seen);
-    assert_eq!(problems(&plan), [(reason::POD_NOT_RUNNING, Some(0))]);
-    for about in [condition::DEGRADED, condition::READY] {
-        assert_eq!(finding(&plan, about).1, reason::POD_NOT_RUNNING, "{about}");
+    assert_eq!(problems(&plan), [(Reason::PodNotRunning, Some(0))]);
+    for about in [ConditionType::Degraded, ConditionType::Ready] {
+        assert_eq!(finding(&plan, about).1, Reason::PodNotRunning, "{about:?}");
     }
-    assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::BOOTSTRAPPING));
+    assert_eq!(finding(&plan, ConditionType::Progressing), (State::True, Reason::Bootstrapping));
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn a_pod_that_does_not_run_is_said_of_members_learners_and_those_to_come() {
     seen.hindered.slow = [Ordinal(1)].into();
     let mut both = seen.clone();
     down(&mut both, 2, PodPhase::Failing(Cause::Other));
-    assert_eq!(problems(&planned(&desired, &seen)), [(reason::POD_NOT_RUNNING, Some(1))]);
-    let expected = [(reason::POD_NOT_RUNNING, Some(1)), (reason::MEMBER_DOWN, Some(2))];
+    assert_eq!(problems(&planned(&desired, &seen)), [(Reason::PodNotRunning, Some(1))]);
+    let expected = [(Reason::PodNotRunning, Some(1)), (Reason::MemberDown, Some(2))];
     both.quorum_loss_age = Age::Fresh;
     assert_eq!(problems(&planned(&desired, &both)), expected);
     // A learner is not excused by being new.
@@ -71,12 +71,12 @@ fn a_pod_that_does_not_run_is_said_of_members_learners_and_those_to_come() {
         .iter_mut()
         .filter(|member| member.ordinal == Some(Ordinal(1)))
         .for_each(|member| member.is_learner = true);
-    assert_eq!(problems(&planned(&desired, &seen)), [(reason::POD_NOT_RUNNING, Some(1))]);
+    assert_eq!(problems(&planned(&desired, &seen)), [(Reason::PodNotRunning, Some(1))]);
     // One that is to be added is no member yet.
     let (desired, mut seen) = rested(3);
     seen.hindered.slow = [Ordinal(3)].into();
     let plan = planned(&Desired { replicas: 4, ..desired.clone() }, &seen);
-    assert_eq!(problems(&plan), [(reason::POD_NOT_RUNNING, Some(3))]);
+    assert_eq!(problems(&plan), [(Reason::PodNotRunning, Some(3))]);
     // A member that answers has a pod, whatever was remembered.
     seen.hindered.slow = [Ordinal(0)].into();
     assert_eq!(problems(&planned(&desired, &seen)), []);
@@ -88,13 +88,13 @@ fn a_cluster_without_members_that_serve_is_called_what_it_is() {
     seen.statuses.clear();
     (seen.membership, seen.pods, seen.config) = (Fact::Unknown, Fact::Known(BTreeMap::new()), Fact::Absent);
     let stopped = Desired { replicas: 0, ..desired.clone() };
-    assert_eq!(finding(&planned(&stopped, &seen), condition::DEGRADED), (State::False, reason::STOPPED));
+    assert_eq!(finding(&planned(&stopped, &seen), ConditionType::Degraded), (State::False, Reason::Stopped));
     // Which members there are is unknown.
     let plan = planned(&desired, &seen);
-    assert_ne!(finding(&plan, condition::DEGRADED).1, reason::HEALTHY);
+    assert_ne!(finding(&plan, ConditionType::Degraded).1, Reason::Healthy);
     let new = World::new(3, V3_6);
     let plan = planned(&new.desired, &new.observe());
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::BOOTSTRAPPING));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::False, Reason::Bootstrapping));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn pods_that_end_one_after_the_other_cost_no_write_each() {
         let plan = planned(&desired, &seen);
         assert_eq!(writes(&plan), expected, "{phase:?} {is_rejected}: {:?}", plan.actions);
         if is_rejected {
-            assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::POD_NOT_RUNNING));
+            assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::PodNotRunning));
         }
     }
 }
@@ -154,25 +154,24 @@ fn a_template_that_is_refused_holds_up_no_other_object_of_the_first_member() {
 #[test]
 fn what_no_change_gets_past_until_a_person_acts_is_not_ready() {
     let (mut desired, seen) = rested(3);
-    assert_eq!(finding(&planned(&desired, &seen), condition::READY), (State::True, reason::MEMBERS_READY));
-    for (certificates, why) in [
-        (Certificates::Missing, reason::SECRET_UNREADABLE),
-        (Certificates::Unfit, reason::CERTIFICATE_INVALID),
-    ] {
+    assert_eq!(finding(&planned(&desired, &seen), ConditionType::Ready), (State::True, Reason::MembersReady));
+    for (certificates, why) in
+        [(Certificates::Missing, Reason::SecretUnreadable), (Certificates::Unfit, Reason::CertificateInvalid)]
+    {
         let seen = Observation { certificates, ..seen.clone() };
         let plan = planned(&desired, &seen);
-        assert_eq!(finding(&plan, condition::READY), (State::False, why));
-        assert_eq!(finding(&plan, condition::AVAILABLE), (State::True, reason::QUORUM_SERVES));
+        assert_eq!(finding(&plan, ConditionType::Ready), (State::False, why));
+        assert_eq!(finding(&plan, ConditionType::Available), (State::True, Reason::QuorumServes));
     }
     let expiring = Observation { certificates: Certificates::Expiring, ..seen.clone() };
-    assert_eq!(finding(&planned(&desired, &expiring), condition::READY).0, State::True);
+    assert_eq!(finding(&planned(&desired, &expiring), ConditionType::Ready).0, State::True);
     // Another client has added a member that is none of ours.
     let mut foreign = seen.clone();
     let Fact::Known(list) = &mut foreign.membership else { panic!("a list") };
     list.members.push(Member { id: MemberId(99), ordinal: None, is_learner: true, is_started: true });
     let plan = planned(&desired, &foreign);
     assert_eq!(plan.summary.blocked, Some(BlockedReason::ForeignMember));
-    assert_eq!(finding(&plan, condition::READY), (State::False, reason::CHANGE_PENDING));
+    assert_eq!(finding(&plan, ConditionType::Ready), (State::False, Reason::ChangePending));
     // Root cannot be given the password that is asked for.
     desired.authenticates = true;
     let mut locked = seen;
@@ -180,10 +179,10 @@ fn what_no_change_gets_past_until_a_person_acts_is_not_ready() {
     for found in [RootPassword::Unreadable(Unreadable::Missing), RootPassword::Barred] {
         locked.root_password = Fact::Known(found);
         assert_eq!(
-            finding(&planned(&desired, &locked), condition::READY),
-            (State::False, reason::ROOT_PASSWORD_UNSET)
+            finding(&planned(&desired, &locked), ConditionType::Ready),
+            (State::False, Reason::RootPasswordUnset)
         );
     }
     locked.root_password = Fact::Known(RootPassword::Current);
-    assert_eq!(finding(&planned(&desired, &locked), condition::READY).0, State::True);
+    assert_eq!(finding(&planned(&desired, &locked), ConditionType::Ready).0, State::True);
 }

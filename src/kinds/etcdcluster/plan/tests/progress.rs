@@ -8,7 +8,7 @@ use super::sequences::is_settled;
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, Refusals, RefusedWrite, Template,
 };
@@ -213,7 +213,7 @@ fn a_quorum_without_voters_is_not_called_lost() {
     seen.statuses.insert(Ordinal(0), Fact::Unknown);
     let lost = |seen: &Observation| {
         let plan = planned(&desired, seen);
-        plan.summary.problems.iter().any(|problem| problem.reason == reason::QUORUM_LOST)
+        plan.summary.problems.iter().any(|problem| problem.reason == Reason::QuorumLost)
     };
     assert!(lost(&seen));
     (seen.config, seen.remembered) = (Fact::Unknown, BTreeMap::new());
@@ -384,7 +384,7 @@ fn members_are_not_called_ready_before_they_run_the_template_that_was_refused_on
     seen.health_age = Age::Fresh;
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, [], "the members have to serve for a while before");
-    assert_eq!(finding(&plan, condition::READY), (State::False, reason::CHANGE_PENDING));
+    assert_eq!(finding(&plan, ConditionType::Ready), (State::False, Reason::ChangePending));
     assert!(!plan.summary.is_reached);
 }
 
@@ -394,7 +394,7 @@ fn members_that_answer_and_elect_no_leader_are_a_lost_quorum_after_its_grace() {
     (seen.membership, seen.alarms) = (Fact::Unknown, Fact::Unknown);
     let lost = |seen: &Observation| {
         let plan = planned(&desired, seen);
-        plan.summary.problems.iter().any(|problem| problem.reason == reason::QUORUM_LOST)
+        plan.summary.problems.iter().any(|problem| problem.reason == Reason::QuorumLost)
     };
     assert!(!lost(&seen), "they follow a leader: the list was not heard");
     for ordinal in 0..3 {

@@ -7,7 +7,7 @@ use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, ConfigEntry, Fact, Operation, OperationKind, Ordinal, Phase, PodPhase, Purpose,
     RecoveryPhase, RecoveryRequest, Target, Version,
@@ -86,8 +86,8 @@ fn a_single_member_that_lost_its_volume_is_never_formed_again() {
     world.wipe(0);
     let plan = world.run();
     assert_eq!(world.log.len(), before);
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
-    assert_eq!(says(&plan, condition::AVAILABLE), (State::False, reason::QUORUM_LOST));
+    assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
+    assert_eq!(says(&plan, ConditionType::Available), (State::False, Reason::QuorumLost));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_lost_quorum_is_reported_and_nothing_is_wiped_by_itself() {
     world.wipe(2);
     let plan = world.run();
     assert_eq!(world.log.len(), before);
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+    assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
 }
 
 /// The address of a pod that is gone may be another member's by now, whose certificate fits every name of the cluster.
@@ -119,7 +119,7 @@ fn an_answer_of_another_member_neither_makes_a_quorum_nor_a_survivor() {
         let mut seen = world.observe();
         seen.statuses.insert(Ordinal(1), seen.statuses[&Ordinal(0)].clone());
         let plan = planned(&world.desired, &seen);
-        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST), "{survivor:?}");
+        assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost), "{survivor:?}");
         let chosen = plan.record.recovery.and_then(|recovery| recovery.survivor);
         let expected = if survivor.is_none() { Some(Ordinal(0)) } else { None };
         assert_eq!(chosen, expected, "{survivor:?}");
@@ -145,7 +145,7 @@ fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
     let before = world.log.len();
     let plan = world.run();
     assert_eq!(world.log.len(), before, "the request was consumed");
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+    assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_member_that_is_named_is_waited_for_and_no_other_is_taken() {
     world.desired.recovery = Some(request("c-2", Some(2)));
     let plan = world.run();
     assert_eq!((world.log.len(), &world.record.recovery), (before, &None));
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+    assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
     break_down(&mut world, 0);
     world.pods.get_mut(&Ordinal(2)).unwrap().pod.phase = PodPhase::Up;
     assert!(is_settled(&world.run()));

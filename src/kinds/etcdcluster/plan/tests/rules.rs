@@ -6,7 +6,7 @@ mod storage;
 use super::world::{CLUSTER, World};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{
     Age, Audit, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
     Observation, Ordinal, Owner, Pod, PodPhase, Record, RefusedWrite, ResourceVersion, Role, RootPassword,
@@ -29,7 +29,7 @@ pub fn planned(desired: &Desired, seen: &Observation) -> Plan {
     panic!("the record does not come to rest");
 }
 
-pub fn finding(plan: &Plan, about: &str) -> (State, &'static str) {
+pub fn finding(plan: &Plan, about: ConditionType) -> (State, Reason) {
     let finding = plan.summary.findings.iter().find(|finding| finding.about == about).unwrap();
     (finding.state, finding.reason)
 }
@@ -155,7 +155,7 @@ fn another_cluster_behind_an_endpoint_stops_everything() {
     for desired in changes(&desired) {
         let plan = planned(&desired, &seen);
         assert_eq!(plan.actions, []);
-        assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CLUSTER_ID_MISMATCH));
+        assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::ClusterIDMismatch));
     }
 }
 
@@ -177,7 +177,7 @@ fn an_object_of_another_owner_is_never_adopted() {
         for desired in changes(&desired) {
             let plan = planned(&desired, &seen);
             assert_eq!(plan.actions, []);
-            assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+            assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::NameTaken));
         }
     }
 }
@@ -188,7 +188,7 @@ fn an_invalid_spec_leaves_members_alone_and_their_pods_still_start() {
     let desired = Desired { is_valid: false, replicas: 7, ..desired };
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+    assert_eq!(finding(&plan, ConditionType::SpecValid), (State::False, Reason::SpecInvalid));
     down(&mut seen, 2, PodPhase::Terminal(Cause::Killed));
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::DeletePod { ordinal: Ordinal(2), .. }]));
@@ -289,9 +289,9 @@ fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_
         seen.pods = pods;
         let plan = planned(&desired, &seen);
         assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
-        assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::STOPPED));
-        assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
-        assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
+        assert_eq!(finding(&plan, ConditionType::Degraded), (State::False, Reason::Stopped));
+        assert_eq!(finding(&plan, ConditionType::QuorumLost), (State::False, Reason::Stopped));
+        assert_eq!(finding(&plan, ConditionType::Available), (State::False, Reason::Stopped));
     }
     seen.stateful_set = Fact::Unknown;
     assert!(!planned(&desired, &seen).summary.is_reached, "it may be about to make some");
@@ -311,19 +311,22 @@ fn a_protected_object_is_not_let_go_and_neither_is_one_whose_pods_are_unknown() 
 fn available_is_said_only_of_a_list_that_was_read_in_the_pass() {
     let (desired, mut seen) = rested(3);
     assert_eq!(
-        finding(&planned(&desired, &seen), condition::AVAILABLE),
-        (State::True, reason::QUORUM_SERVES)
+        finding(&planned(&desired, &seen), ConditionType::Available),
+        (State::True, Reason::QuorumServes)
     );
     seen.membership = Fact::Unknown;
     let plan = planned(&desired, &seen);
-    assert_eq!(finding(&plan, condition::AVAILABLE), (State::Unknown, reason::UNREACHABLE));
+    assert_eq!(finding(&plan, ConditionType::Available), (State::Unknown, Reason::Unreachable));
     assert_eq!(plan.summary.members.len(), 3, "members that cannot be asked stay listed");
     for ordinal in 1..3 {
         seen.statuses.insert(Ordinal(ordinal), Fact::Unknown);
     }
-    assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE), (State::False, reason::QUORUM_LOST));
+    assert_eq!(
+        finding(&planned(&desired, &seen), ConditionType::Available),
+        (State::False, Reason::QuorumLost)
+    );
     seen.quorum_loss_age = Age::Fresh;
-    assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE).0, State::Unknown);
+    assert_eq!(finding(&planned(&desired, &seen), ConditionType::Available).0, State::Unknown);
 }
 
 #[test]
@@ -337,6 +340,9 @@ fn a_missing_right_comes_first_and_a_quota_in_its_place() {
         plan.summary.problems.iter().map(|problem| problem.reason).collect::<Vec<_>>()
     };
     let right = "pods is forbidden: User \"a\" cannot delete resource \"pods\" in API group \"\"";
-    assert_eq!(first(right), ["Forbidden", "Corrupt", "MemberDown"]);
-    assert_eq!(first("pods is forbidden: exceeded quota: q"), ["Corrupt", "ApplyFailed", "MemberDown"]);
+    assert_eq!(first(right), [Reason::Forbidden, Reason::Corrupt, Reason::MemberDown]);
+    assert_eq!(
+        first("pods is forbidden: exceeded quota: q"),
+        [Reason::Corrupt, Reason::ApplyFailed, Reason::MemberDown]
+    );
 }

@@ -5,14 +5,14 @@ mod deletions;
 use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::api::versions;
 use crate::kinds::etcdcluster::observation::{Age, Desired, MemberStatus, Record, Version};
 use crate::kinds::etcdcluster::plan::{Plan, Refusal, Step, plan};
 
 const V3_6: Version = Version::new(6, 16);
 
-pub fn says(plan: &Plan, about: &str) -> (State, &'static str) {
+pub fn says(plan: &Plan, about: ConditionType) -> (State, Reason) {
     let finding = plan.summary.findings.iter().find(|finding| finding.about == about).unwrap();
     (finding.state, finding.reason)
 }
@@ -56,7 +56,7 @@ fn a_stopped_cluster_comes_back_with_the_same_members() {
     world.desired.replicas = 0;
     let plan = world.run();
     assert_eq!((world.pods.len(), world.volumes.len()), (0, 3));
-    assert_eq!(says(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
+    assert_eq!(says(&plan, ConditionType::Available), (State::False, Reason::Stopped));
     world.desired.replicas = 3;
     assert!(is_settled(&world.run()));
     assert_eq!((world.ids(), world.membership_changes()), (ids, changes));
@@ -155,7 +155,7 @@ fn what_the_gate_would_refuse_the_plan_refuses_too() {
         world.desired.template.version = to;
         let plan = world.run();
         assert_eq!(world.log.len(), before, "{from} to {to}");
-        assert_eq!(says(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+        assert_eq!(says(&plan, ConditionType::SpecValid), (State::False, Reason::SpecInvalid));
         assert!(!plan.summary.is_reached);
     }
 }
@@ -167,7 +167,7 @@ fn an_image_that_does_not_start_affects_one_pod_and_the_old_version_heals_it() {
         world.bad_versions.insert(bad);
         world.desired.template.version = bad;
         let plan = world.run();
-        assert_eq!(says(&plan, condition::DEGRADED), (State::True, reason::UPGRADE_STALLED));
+        assert_eq!(says(&plan, ConditionType::Degraded), (State::True, Reason::UpgradeStalled));
         assert_eq!(world.live_voters(), 2);
         world.desired.template.version = from;
         let plan = world.run();
@@ -186,7 +186,7 @@ fn what_has_cost_one_or_two_voters_their_quorum_is_healed_by_the_version_of_befo
         world.bad_versions.insert(bad);
         world.desired.template.version = bad;
         let plan = world.run();
-        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+        assert_eq!(says(&plan, ConditionType::QuorumLost), (State::True, Reason::QuorumLost));
         world.desired.template.version = V3_6;
         let plan = world.run();
         assert!(is_settled(&plan), "{replicas}: {plan:#?}");
@@ -376,6 +376,6 @@ fn a_paused_cluster_is_left_alone_and_its_status_stays_fresh() {
     world.wipe(2);
     let plan = world.run();
     assert_eq!(world.log.len(), before);
-    assert_eq!(says(&plan, condition::PAUSED).0, State::True);
+    assert_eq!(says(&plan, ConditionType::Paused).0, State::True);
     assert_eq!(plan.summary.ready_replicas, 2);
 }

@@ -4,7 +4,7 @@ use super::rules::{V3_6, finding, planned, pod, rested, status};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::status::{ConditionType, Reason};
 use crate::kinds::etcdcluster::observation::{Age, Cause, Fact, Ordinal, PodPhase, Record, Role, Version};
 use crate::kinds::etcdcluster::plan::plan;
 
@@ -56,7 +56,7 @@ fn members_of_a_spec_that_is_not_valid_are_labelled_and_go_on() {
         world.rounds(2);
         assert_eq!(served(&world), [0, 1, 2]);
         let plan = world.run();
-        assert_eq!(finding(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+        assert_eq!(finding(&plan, ConditionType::SpecValid), (State::False, Reason::SpecInvalid));
         let asked = world.desired.template;
         let is_label = |action: &Action| match action {
             Action::ApplyStatefulSet { from, replicas, template, .. } => {

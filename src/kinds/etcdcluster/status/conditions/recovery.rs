@@ -3,7 +3,7 @@
 use super::super::messages;
 use super::Facts;
 use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
-use crate::kinds::etcdcluster::api::status::reason;
+use crate::kinds::etcdcluster::api::status::Reason;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Ordinal, Purpose};
 use crate::kinds::etcdcluster::plan::{has_lost_data, is_on_its_way, may_run, survivor, suspects};
@@ -67,7 +67,7 @@ impl Facts<'_> {
         };
         let chosen = named.or_else(|| survivor(self.seen, None).map(|(ordinal, _)| ordinal));
         let mut problems = self.plan.summary.problems.iter();
-        let is_held = problems.any(|one| one.reason == reason::CLAIM_TERMINATING && one.ordinal == chosen);
+        let is_held = problems.any(|one| one.reason == Reason::ClaimTerminating && one.ordinal == chosen);
         if let Some(held) = chosen.filter(|_| is_held) {
             let held = names::member(self.name, held);
             return format!(

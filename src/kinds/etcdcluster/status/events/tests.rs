@@ -6,7 +6,7 @@ use crate::kinds::etcdcluster::resources::tests::plain;
 use crate::kinds::etcdcluster::status::tests::{id, seen};
 
 /// A status with a condition of that type, status, reason and message.
-fn says(about: &str, state: &str, reason: &str, message: &str) -> EtcdClusterStatus {
+fn says(about: ConditionType, state: &str, reason: Reason, message: &str) -> EtcdClusterStatus {
     serde_json::from_value(json!({"conditions": [{
         "type": about, "status": state, "reason": reason, "message": message,
         "lastTransitionTime": "2026-11-21T00:00:00Z",
@@ -14,9 +14,9 @@ fn says(about: &str, state: &str, reason: &str, message: &str) -> EtcdClusterSta
     .unwrap()
 }
 
-fn degraded(reason: &str) -> EtcdClusterStatus {
-    let state = if reason == reason::HEALTHY { "False" } else { "True" };
-    says(condition::DEGRADED, state, reason, "because")
+fn degraded(reason: Reason) -> EtcdClusterStatus {
+    let state = if reason == Reason::Healthy { "False" } else { "True" };
+    says(ConditionType::Degraded, state, reason, "because")
 }
 
 fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, &'static str)> {
@@ -27,30 +27,29 @@ fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, 
 fn what_needs_attention_is_reported_when_it_begins_and_when_it_is_over() {
     let nothing = EtcdClusterStatus::default();
     for reason in [
-        reason::NAME_TAKEN,
-        reason::CLUSTER_ID_MISMATCH,
-        reason::QUORUM_LOST,
-        reason::CORRUPT,
-        reason::UPGRADE_STALLED,
-        reason::LEARNER_STUCK,
+        Reason::NameTaken,
+        Reason::ClusterIDMismatch,
+        Reason::QuorumLost,
+        Reason::Corrupt,
+        Reason::UpgradeStalled,
+        Reason::LearnerStuck,
     ] {
         let status = degraded(reason);
-        assert_eq!(told(&nothing, &status), [(true, reason)]);
-        assert_eq!(told(&degraded(reason::HEALTHY), &status), [(true, reason)]);
-        assert_eq!(told(&degraded(reason::MEMBER_DOWN), &status), [(true, reason)]);
-        assert_eq!(told(&status, &status), [], "{reason} is not told again");
-        assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, RECOVERED)]);
+        assert_eq!(told(&nothing, &status), [(true, reason.as_str())]);
+        assert_eq!(told(&degraded(Reason::Healthy), &status), [(true, reason.as_str())]);
+        assert_eq!(told(&degraded(Reason::MemberDown), &status), [(true, reason.as_str())]);
+        assert_eq!(told(&status, &status), [], "{reason:?} is not told again");
+        assert_eq!(told(&status, &degraded(Reason::Healthy)), [(false, RECOVERED)]);
         assert_eq!(news(&nothing, &status, None).0[0].text, "because");
     }
 }
 
 #[test]
 fn that_root_cannot_get_its_password_is_reported_and_that_it_gets_one_is_not() {
-    let says = |state, reason| says(condition::CERTIFICATES_READY, state, reason, "because");
-    let (valid, unset) =
-        (says("True", reason::CERTIFICATES_VALID), says("False", reason::ROOT_PASSWORD_UNSET));
-    let outdated = says("False", reason::ROOT_PASSWORD_OUTDATED);
-    assert_eq!(told(&valid, &unset), [(true, reason::ROOT_PASSWORD_UNSET)]);
+    let says = |state, reason| says(ConditionType::CertificatesReady, state, reason, "because");
+    let (valid, unset) = (says("True", Reason::CertificatesValid), says("False", Reason::RootPasswordUnset));
+    let outdated = says("False", Reason::RootPasswordOutdated);
+    assert_eq!(told(&valid, &unset), [(true, "RootPasswordUnset")]);
     for (previous, status) in
         [(&unset, &unset), (&unset, &outdated), (&outdated, &valid), (&valid, &outdated)]
     {
@@ -60,7 +59,7 @@ fn that_root_cannot_get_its_password_is_reported_and_that_it_gets_one_is_not() {
 
 #[test]
 fn what_comes_with_every_restart_is_not_reported() {
-    let (healthy, down) = (degraded(reason::HEALTHY), degraded(reason::MEMBER_DOWN));
+    let (healthy, down) = (degraded(Reason::Healthy), degraded(Reason::MemberDown));
     for (previous, status) in
         [(&healthy, &down), (&down, &healthy), (&EtcdClusterStatus::default(), &healthy)]
     {
@@ -70,8 +69,8 @@ fn what_comes_with_every_restart_is_not_reported() {
 
 #[test]
 fn an_upgrade_that_is_stalled_is_reported_once_however_often_its_pod_starts() {
-    let (healthy, stalled) = (degraded(reason::HEALTHY), degraded(reason::UPGRADE_STALLED));
-    let (down, lost) = (degraded(reason::MEMBER_DOWN), degraded(reason::QUORUM_LOST));
+    let (healthy, stalled) = (degraded(Reason::Healthy), degraded(Reason::UpgradeStalled));
+    let (down, lost) = (degraded(Reason::MemberDown), degraded(Reason::QuorumLost));
     let reasons = |course: &[&EtcdClusterStatus]| {
         let mut degraded = None;
         let steps = course.windows(2).map(|pair| {
@@ -82,27 +81,28 @@ fn an_upgrade_that_is_stalled_is_reported_once_however_often_its_pod_starts() {
         steps.flatten().map(|note| note.reason).collect::<Vec<_>>()
     };
     let course = [&healthy, &down, &stalled, &down, &stalled, &down, &healthy, &healthy, &down, &stalled];
-    assert_eq!(reasons(&course), [reason::UPGRADE_STALLED, RECOVERED, reason::UPGRADE_STALLED]);
+    assert_eq!(reasons(&course), ["UpgradeStalled", RECOVERED, "UpgradeStalled"]);
     assert_eq!(reasons(&[&lost, &down, &lost, &down]).len(), 1, "a quorum that is lost again is");
 }
 
 #[test]
 fn a_spec_that_is_refused_is_reported_once() {
-    let valid = says(condition::SPEC_VALID, "True", reason::VALID, "the rules of the gate hold");
-    let invalid = says(condition::SPEC_VALID, "False", reason::INVALID, "no");
-    assert_eq!(told(&valid, &invalid), [(true, reason::INVALID)]);
-    let other = says(condition::SPEC_VALID, "False", reason::INVALID, "no, and otherwise");
+    let valid = says(ConditionType::SpecValid, "True", Reason::Valid, "the rules of the gate hold");
+    let invalid = says(ConditionType::SpecValid, "False", Reason::SpecInvalid, "no");
+    assert_eq!(told(&valid, &invalid), [(true, "SpecInvalid")]);
+    let other = says(ConditionType::SpecValid, "False", Reason::SpecInvalid, "no, and otherwise");
     assert_eq!(told(&invalid, &other), []);
-    let memory = says(condition::SPEC_VALID, "False", reason::WOULD_LOSE_DATA, "no");
-    assert_eq!(told(&invalid, &memory), [(true, reason::WOULD_LOSE_DATA)]);
+    let memory = says(ConditionType::SpecValid, "False", Reason::WouldLoseData, "no");
+    assert_eq!(told(&invalid, &memory), [(true, "WouldLoseData")]);
 }
 
 #[test]
 fn a_volume_that_cannot_grow_is_reported_once() {
-    let with =
-        |reason: &str| says(condition::SPEC_VALID, "True", reason, "data-c-0: the class lets no volume grow");
+    let with = |reason: Reason| {
+        says(ConditionType::SpecValid, "True", reason, "data-c-0: the class lets no volume grow")
+    };
     // What decides is the reason, whatever the message says.
-    let (before, after) = (with(reason::VALID), with(reason::VOLUME_CANNOT_GROW));
+    let (before, after) = (with(Reason::Valid), with(Reason::VolumeCannotGrow));
     let (notes, _) = news(&before, &after, None);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].warning && notes[0].reason == "VolumeCannotGrow");
@@ -154,8 +154,8 @@ fn alarms_that_are_not_known_are_neither_armed_nor_disarmed() {
 fn a_process_that_begins_does_not_tell_what_the_status_speaks_of() {
     let armed = [Alarm { member: id(1), kind: AlarmKind::NoSpace }];
     let tell = |previous: &EtcdClusterStatus| alarms("c", previous, &with_alarms(&armed), None).len();
-    assert_eq!(tell(&degraded(reason::DATABASE_QUOTA_EXCEEDED)), 0);
-    assert_eq!(tell(&degraded(reason::HEALTHY)), 1);
+    assert_eq!(tell(&degraded(Reason::DatabaseQuotaExceeded)), 0);
+    assert_eq!(tell(&degraded(Reason::Healthy)), 1);
 }
 
 #[test]

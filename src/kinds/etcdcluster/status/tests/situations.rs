@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::observation::Desired;
 /// A cluster of three that serves, until `change`.
 struct Case {
     name: &'static str,
-    condition: &'static str,
+    condition: ConditionType,
     series: &'static str,
     spec: fn(&mut Value),
     faults: Vec<FieldError>,
@@ -22,7 +22,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(name: &'static str, condition: &'static str, series: &'static str) -> Self {
+    fn new(name: &'static str, condition: ConditionType, series: &'static str) -> Self {
         Self { name, condition, series, spec: |_| (), faults: Vec::new(), change: |_| (), hindrance: None }
     }
 
@@ -78,7 +78,7 @@ impl Case {
             }),
         );
         object["status"] = serde_json::to_value(&after).unwrap();
-        Situation { object, events, page, condition: self.condition, series: self.series }
+        Situation { object, events, page, condition: self.condition.as_str(), series: self.series }
     }
 }
 
@@ -118,7 +118,7 @@ fn stalled(seen: &mut Observation) {
 
 /// All of them.
 pub fn all() -> Vec<Situation> {
-    let problem = condition::DEGRADED;
+    let problem = ConditionType::Degraded;
     let cases = [
         Case::new(
             "database-full",
@@ -139,7 +139,7 @@ pub fn all() -> Vec<Situation> {
             ),
         Case::new(
             "certificate-refused",
-            condition::CERTIFICATES_READY,
+            ConditionType::CertificatesReady,
             "gatehouse_etcdcluster_condition_reason_info{condition=\"CertificatesReady\",reason=\"CertificateInvalid\"}",
         )
         .asks(|spec| spec["tls"] = json!({"mode": "Automatic"}))
@@ -151,7 +151,7 @@ pub fn all() -> Vec<Situation> {
             }),
         Case::new(
             "paused",
-            condition::PAUSED,
+            ConditionType::Paused,
             "gatehouse_etcdcluster_condition{condition=\"Paused\",status=\"true\"}",
         )
         .asks(|spec| spec["paused"] = true.into()),
@@ -159,10 +159,10 @@ pub fn all() -> Vec<Situation> {
             .asks(|spec| spec["version"] = "3.6.17".into())
             .when(stalled),
         Case {
-            faults: vec![FieldError::new(Path::spec().at("replicas"), Reason::Invalid, "must be at most 9")],
+            faults: vec![FieldError::new(Path::spec().at("replicas"), Fault::Invalid, "must be at most 9")],
             ..Case::new(
                 "spec-refused",
-                condition::SPEC_VALID,
+                ConditionType::SpecValid,
                 "gatehouse_etcdcluster_condition{condition=\"SpecValid\",status=\"false\"}",
             )
             .asks(|spec| spec["replicas"] = 11.into())

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_is_wrong_with_an_object_that_cannot_be_read_is_reported_without_its_values() {
-    let fault = |field| FieldError::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
+    let fault = |field| FieldError::new(Path::spec().at(field), Fault::TypeInvalid, "is hunter2");
     let told = |faults: &[FieldError]| {
         let statements = undecodable(faults).into_iter();
         statements.map(|one| (one.about, one.state, one.reason, one.message)).collect::<Vec<_>>()
@@ -88,7 +88,7 @@ fn that_a_minor_is_no_longer_supported_is_said_while_its_members_serve() {
     assert!(said["Available"].starts_with("True "), "{}", said["Available"]);
     let change = (&EtcdClusterStatus::default(), &status);
     let (told, _) = events("c", change, &seen, (None, false), &Reported::default());
-    assert!(told.iter().any(|note| note.warning && note.reason == reason::INVALID), "{told:?}");
+    assert!(told.iter().any(|note| note.warning && note.reason == "SpecInvalid"), "{told:?}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_operation_says_what_it_does_and_what_it_waits_for() {
         let mut plan = plan(&cluster.desired(None), &seen);
         plan.record.operation = Some(Operation { kind, target, phase: Phase::Adding });
         plan.summary.findings =
-            vec![Finding { about: condition::PROGRESSING, state: State::True, reason, ordinal: None }];
+            vec![Finding { about: ConditionType::Progressing, state: State::True, reason, ordinal: None }];
         said(&of(&cluster, after(&EtcdClusterStatus::default(), 1), &seen, &plan))["Progressing"].clone()
     };
     let third = Target::Member(Ordinal(2));
@@ -107,18 +107,18 @@ fn an_operation_says_what_it_does_and_what_it_waits_for() {
         say(
             OperationKind::ScaleOut,
             third,
-            reason::SCALING_OUT,
+            Reason::ScalingOut,
             PodPhase::Pending(Some(Cause::Unschedulable))
         ),
         "True ScalingOut: c-2 is being added: no node takes its pod"
     );
     assert_eq!(
-        say(OperationKind::ScaleIn, third, reason::SCALING_IN, PodPhase::Up),
+        say(OperationKind::ScaleIn, third, Reason::ScalingIn, PodPhase::Up),
         "True ScalingIn: c-2 is being removed"
     );
     let version = Target::Version(Version::new(6, 17));
     assert_eq!(
-        say(OperationKind::Upgrade, version, reason::UPGRADING, PodPhase::Up),
+        say(OperationKind::Upgrade, version, Reason::Upgrading, PodPhase::Up),
         "True Upgrading: members are being moved to 3.6.17, one at a time: c-2 does not serve"
     );
 }

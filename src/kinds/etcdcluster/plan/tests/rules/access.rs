@@ -18,7 +18,7 @@ fn no_pod_is_recreated_where_its_certificates_would_not_be_accepted() {
         let seen = Observation { certificates, ..seen.clone() };
         let plan = planned(&trusting_others, &seen);
         assert!(matches!(plan.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "{:?}", plan.actions);
-        assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
+        assert_eq!(finding(&plan, ConditionType::Progressing), (State::True, Reason::Restarting));
     }
 }
 
@@ -30,7 +30,7 @@ fn bootstrap_waits_for_certificates() {
         (Certificates::Missing, Fact::Known(Found::Current), true);
     let plan = planned(&world.desired, &seen);
     assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::SECRET_UNREADABLE));
+    assert_eq!(finding(&plan, ConditionType::CertificatesReady), (State::False, Reason::SecretUnreadable));
     seen.certificates = Certificates::Valid;
     assert!(matches!(planned(&world.desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
 }
@@ -74,29 +74,29 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, [Action::AuthEnable { cluster_id, secret: None }]);
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::ROOT_PASSWORD_UNSET));
+    assert_eq!(finding(&plan, ConditionType::CertificatesReady), (State::False, Reason::RootPasswordUnset));
     // Another one.
     for (found, actions, (state, why)) in [
-        (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
+        (RootPassword::Current, &[][..], (State::True, Reason::CertificatesValid)),
         (
             outdated,
             &[Action::SetRootPassword { cluster_id, secret }],
-            (State::False, reason::ROOT_PASSWORD_OUTDATED),
+            (State::False, Reason::RootPasswordOutdated),
         ),
-        (RootPassword::Barred, &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
-        (RootPassword::Unreadable(Unreadable::Empty), &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
+        (RootPassword::Barred, &[], (State::False, Reason::RootPasswordUnset)),
+        (RootPassword::Unreadable(Unreadable::Empty), &[], (State::False, Reason::RootPasswordUnset)),
     ] {
         (seen.auth, seen.root_password) = (Fact::Known(true), Fact::Known(found));
         let plan = planned(&desired, &seen);
         assert_eq!(plan.actions, actions);
-        assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (state, why));
+        assert_eq!(finding(&plan, ConditionType::CertificatesReady), (state, why));
         assert_eq!(plan.summary.is_reached, state == State::True);
     }
     // Whether it has it is not known, while others are looked at: nothing is done, and nothing is said to be well.
     seen.root_password = Fact::Unknown;
     let plan = planned(&desired, &seen);
     assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], false));
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::Unknown, reason::UNREACHABLE));
+    assert_eq!(finding(&plan, ConditionType::CertificatesReady), (State::Unknown, Reason::Unreachable));
     // It stays when it is not asked for any more.
     seen.root_password = Fact::Absent;
     assert_eq!(planned(&desired, &seen).actions, []);

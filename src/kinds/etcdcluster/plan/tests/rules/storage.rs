@@ -145,7 +145,7 @@ fn a_larger_quota_waits_for_volumes_that_have_room_for_it() {
     assert_eq!(rolls(&desired, &seen), (false, Some(BlockedReason::SmallerThanQuota(Ordinal(1)))));
     let plan = planned(&desired, &seen);
     assert!(plan.actions.is_empty() && plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
-    assert_eq!(finding(&plan, condition::READY), (State::False, reason::CHANGE_PENDING));
+    assert_eq!(finding(&plan, ConditionType::Ready), (State::False, Reason::ChangePending));
     let grown = Desired { replicas: 5, ..desired.clone() };
     assert_ne!(planned(&grown, &seen).actions, [], "nothing else waits");
 
@@ -171,7 +171,7 @@ fn no_member_is_made_on_a_volume_of_another_owner_and_the_status_names_it() {
     world.volumes.get_mut(&Ordinal(0)).unwrap().0.owner = Owner::Foreign;
     let plan = world.run();
     assert_eq!(world.etcd.clusters_formed, 0);
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+    assert_eq!(finding(&plan, ConditionType::Degraded), (State::True, Reason::NameTaken));
 }
 
 #[test]
