@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::api::words::words;
 use crate::controllers::action::RefusedWrite;
 use crate::kinds::databasemigration::api::v1::DatabaseMigrationStatus;
 use crate::kinds::databasemigration::result::RunResult;
@@ -101,9 +102,9 @@ pub struct Snapshot {
     pub stamp: Option<String>,
 }
 
-/// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
+words! {
+    /// What a run is for.
+    Purpose:
     /// It reads the history and lists what is pending.
     Plan,
     /// It runs what is pending, and rolls it back.
@@ -117,31 +118,10 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Plan, Self::Rehearse, Self::Apply, Self::Revert, Self::Verify];
-
-    /// As annotations and the status have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "Plan",
-            Self::Rehearse => "Rehearse",
-            Self::Apply => "Apply",
-            Self::Revert => "Revert",
-            Self::Verify => "Verify",
-        }
-    }
-
     /// Whether its runs change nothing, so that a deletion need not wait for them.
     #[must_use]
     pub const fn only_reads(self) -> bool {
         matches!(self, Self::Plan | Self::Verify)
-    }
-
-    /// The one of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name)
     }
 }
 

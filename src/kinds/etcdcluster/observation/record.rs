@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterId, Ordinal, Uid, Version};
+use crate::api::words::words;
 pub use crate::kinds::etcdcluster::api::status::Operation as OperationKind;
 
 /// What the status remembers. It is written before what it announces.
@@ -47,9 +48,10 @@ pub enum Target {
     Template,
 }
 
-/// How far an operation has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Phase {
+words! {
+    /// How far an operation has come.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    Phase:
     /// What the change needs is being made.
     Preparing,
     /// A member is being added.
@@ -85,9 +87,10 @@ pub struct Recovery {
     pub pod: Option<Uid>,
 }
 
-/// How far a recovery has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum RecoveryPhase {
+words! {
+    /// How far a recovery has come.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    RecoveryPhase:
     /// All other members are stopped and their volumes kept.
     Fencing,
     /// The survivor's data are copied beside them, and it makes a cluster of its own. The point of no return.

@@ -124,7 +124,7 @@ pub fn operation(
     let (kind, target) = (Some(kind.as_str().to_owned()), Some(target_text(cluster, target)));
     let same = previous.filter(|previous| (&previous.kind, &previous.target) == (&kind, &target));
     let started_at = same.and_then(|same| same.started_at.clone()).or(Some(Time(now)));
-    Some(OperationStatus { kind, target, phase: Some(phase_text(phase).to_owned()), started_at })
+    Some(OperationStatus { kind, target, phase: Some(phase.as_str().to_owned()), started_at })
 }
 
 /// A recovery as the status has it. It was asked for when its request was first seen.
@@ -144,7 +144,7 @@ pub fn recovery(
     Some(RecoveryStatus {
         survivor: recovery.survivor.map(|survivor| names::member(cluster, survivor)),
         raft_index: i64::try_from(recovery.raft_index).ok(),
-        phase: recovery_phase_text(recovery.phase).map(str::to_owned),
+        phase: Some(recovery.phase.as_str().to_owned()),
         pod: recovery.pod.as_ref().map(|pod| pod.0.clone()),
         time: same.and_then(|same| same.time.clone()).or(Some(Time(now))),
         request,
@@ -152,22 +152,20 @@ pub fn recovery(
 }
 
 fn read_operation(status: &OperationStatus) -> Option<Operation> {
-    let phase = PHASES.into_iter().find(|phase| Some(phase_text(*phase)) == status.phase.as_deref());
     Some(Operation {
         kind: OperationKind::named(status.kind.as_ref()?)?,
         target: target_of(status.target.as_ref()?)?,
-        phase: phase?,
+        phase: Phase::named(status.phase.as_ref()?)?,
     })
 }
 
 fn read_recovery(status: &RecoveryStatus) -> Option<Recovery> {
-    let named = |phase: &RecoveryPhase| recovery_phase_text(*phase) == status.phase.as_deref();
     Some(Recovery {
         token: status.request.clone()?,
         survivor: status.survivor.as_deref().and_then(ordinal_of),
         raft_index: status.raft_index.and_then(|index| u64::try_from(index).ok()).unwrap_or(0),
         // A phase of a newer release: to take it for any of ours would let members start that it has stopped.
-        phase: RECOVERY_PHASES.into_iter().find(named).unwrap_or(RecoveryPhase::Unreadable),
+        phase: status.phase.as_deref().and_then(RecoveryPhase::named).unwrap_or(RecoveryPhase::Unreadable),
         pod: status.pod.clone().map(Uid),
     })
 }
@@ -191,51 +189,6 @@ fn target_of(text: &str) -> Option<Target> {
 
 fn ordinal_of(member: &str) -> Option<Ordinal> {
     names::ordinal(member.rsplit_once('-')?.0, member)
-}
-
-const PHASES: [Phase; 9] = [
-    Phase::Preparing,
-    Phase::Adding,
-    Phase::Joining,
-    Phase::Promoting,
-    Phase::MovingLeader,
-    Phase::Removing,
-    Phase::RemovingLeader,
-    Phase::Rolling,
-    Phase::RollingLeader,
-];
-
-const fn phase_text(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Preparing => "Preparing",
-        Phase::Adding => "Adding",
-        Phase::Joining => "Joining",
-        Phase::Promoting => "Promoting",
-        Phase::MovingLeader => "MovingLeader",
-        Phase::Removing => "Removing",
-        Phase::RemovingLeader => "RemovingLeader",
-        Phase::Rolling => "Rolling",
-        Phase::RollingLeader => "RollingLeader",
-    }
-}
-
-const RECOVERY_PHASES: [RecoveryPhase; 5] = [
-    RecoveryPhase::Fencing,
-    RecoveryPhase::Forcing,
-    RecoveryPhase::Clearing,
-    RecoveryPhase::Done,
-    RecoveryPhase::Cancelled,
-];
-
-const fn recovery_phase_text(phase: RecoveryPhase) -> Option<&'static str> {
-    Some(match phase {
-        RecoveryPhase::Fencing => "Fencing",
-        RecoveryPhase::Forcing => "Forcing",
-        RecoveryPhase::Clearing => "Clearing",
-        RecoveryPhase::Done => "Done",
-        RecoveryPhase::Cancelled => "Cancelled",
-        RecoveryPhase::Unreadable => return None,
-    })
 }
 
 #[cfg(test)]

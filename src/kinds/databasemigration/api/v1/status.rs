@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
+use crate::api::words::words;
 
 /// What was found and done last.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,10 +65,11 @@ pub struct DatabaseMigrationStatus {
     pub conditions: Option<Vec<Condition>>,
 }
 
-/// How far a migration is.
-#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[schemars(transform = undescribed)]
-pub enum Phase {
+words! {
+    /// How far a migration is.
+    #[derive(JsonSchema, Default, Deserialize)]
+    #[schemars(transform = undescribed)]
+    Phase:
     /// It waits: for its scripts, for another migration, for the time of another attempt, or for suspend to end.
     #[default]
     Pending,
@@ -89,25 +91,6 @@ pub enum Phase {
     Reverting,
     /// All scripts of the object were taken back.
     Reverted,
-}
-
-impl Phase {
-    /// As the status has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "Pending",
-            Self::Planning => "Planning",
-            Self::AwaitingApproval => "AwaitingApproval",
-            Self::Running => "Running",
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-            Self::InDoubt => "InDoubt",
-            Self::Blocked => "Blocked",
-            Self::Reverting => "Reverting",
-            Self::Reverted => "Reverted",
-        }
-    }
 }
 
 /// What is to be run.
@@ -249,10 +232,11 @@ pub struct FinishedRun {
     pub finished_at: Time,
 }
 
-/// How a run ended.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[schemars(transform = undescribed)]
-pub enum Outcome {
+words! {
+    /// How a run ended.
+    #[derive(JsonSchema, Deserialize)]
+    #[schemars(transform = undescribed)]
+    Outcome:
     /// It did what it was to do.
     Done,
     /// It failed for a passing reason.
@@ -265,21 +249,6 @@ pub enum Outcome {
     Blocked,
     /// It ended without a word, or is gone.
     Lost,
-}
-
-impl Outcome {
-    /// As the status has it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "Done",
-            Self::Retryable => "Retryable",
-            Self::Failed => "Failed",
-            Self::InDoubt => "InDoubt",
-            Self::Blocked => "Blocked",
-            Self::Lost => "Lost",
-        }
-    }
 }
 
 /// Why a run failed. Never the text of a script, nor what a row holds.

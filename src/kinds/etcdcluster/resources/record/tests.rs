@@ -18,11 +18,12 @@ fn any_target() -> impl Strategy<Value = Target> {
 
 fn any_record() -> impl Strategy<Value = Record> {
     let kind = proptest::sample::select(OperationKind::ALL.to_vec());
-    let phase = proptest::sample::select(PHASES.to_vec());
+    let phase = proptest::sample::select(Phase::ALL.to_vec());
     let operation =
         (kind, any_target(), phase).prop_map(|(kind, target, phase)| Operation { kind, target, phase });
     let survivor = proptest::option::of((0_u32..9).prop_map(Ordinal));
-    let phase = proptest::sample::select(RECOVERY_PHASES.to_vec());
+    let readable = RecoveryPhase::ALL.iter().copied().filter(|phase| *phase != RecoveryPhase::Unreadable);
+    let phase = proptest::sample::select(readable.collect::<Vec<_>>());
     let index = 0..=i64::MAX.unsigned_abs();
     let recovery = (".{0,20}", survivor, index, phase, proptest::option::of("[a-f0-9-]{1,36}")).prop_map(
         |(token, survivor, raft_index, phase, pod)| Recovery {
