@@ -3,17 +3,22 @@
 #
 #   tools/image.sh [--plain] DOCKERFILE ROOTFS REFERENCE ARCHIVE [NAME=VALUE...]
 #
-# The image has one layer, which holds what ROOTFS holds, all of it owned by root, and the configuration that the last
+# ROOTFS is a folder, and the image is for this machine's architecture. Or ROOTFS is `amd64=FOLDER,arm64=FOLDER`, and the
+# archive holds an index with an image for each architecture.
+#
+# An image has one layer, which holds what its folder holds, all of it owned by root, and the configuration that the last
 # stage of DOCKERFILE gives it. That stage has to be `FROM scratch` and to copy one folder to `/`: then an image built
 # from the DOCKERFILE elsewhere has the same content and configuration. NAME=VALUE is a value for its ARG NAME.
 #
-# ARCHIVE is an OCI image layout in a tar file, with what `docker load` of older releases wants beside it; the image in
-# it is called REFERENCE. The same ROOTFS, DOCKERFILE and SOURCE_DATE_EPOCH (default 0) give the same bytes. The layer
-# is compressed with gzip; with --plain it is not, which is quicker to import.
+# ARCHIVE is an OCI image layout in a tar file; the image or the index in it is called REFERENCE. An archive of one image
+# also has the file that `docker load` of older releases reads. The same ROOTFS, DOCKERFILE and SOURCE_DATE_EPOCH
+# (default 0) give the same bytes. The layer is compressed with gzip; with --plain it is not, which is quicker to import.
 set -euo pipefail
 
 # shellcheck source=lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=lib/archive.sh
+source "$tools/lib/archive.sh"
 export LC_ALL=C
 
 declare -A arguments=() env=() labels=() ports=() # of the image's configuration
@@ -114,20 +119,19 @@ read_dockerfile() {
     env[PATH]=${env[PATH]:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 }
 
-architecture() {
-    local machine
-    machine=$(uname -m)
-    case $machine in
-    x86_64) printf '"architecture":"amd64"' ;;
-    aarch64) printf '"architecture":"arm64","variant":"v8"' ;;
-    *) fail "no image is made on $machine; x86_64 and aarch64 are known" ;;
+# An architecture, as the fields of a platform.
+platform() {
+    case $1 in
+    amd64) printf '"architecture":"amd64"' ;;
+    arm64) printf '"architecture":"arm64","variant":"v8"' ;;
+    *) fail "$1 is no architecture of images here; amd64 and arm64 are known" ;;
     esac
 }
 
-# The configuration of the image with a layer of this digest.
+# configuration ARCHITECTURE DIGEST: of the image with a layer of this digest.
 configuration() {
     local pairs=() name comma=
-    printf '{"created":"%s",%s,"os":"linux","config":{' "$created" "$(architecture)"
+    printf '{"created":"%s",%s,"os":"linux","config":{' "$created" "$(platform "$1")"
     if [[ -n $user ]]; then printf '%s"User":%s' "$comma" "$(json "$user")" && comma=,; fi
     if ((${#ports[@]})); then printf '%s"ExposedPorts":{%s}' "$comma" "$(json_entries ports empty_object)" && comma=,; fi
     for name in "${!env[@]}"; do pairs+=("$(json "$name=${env[$name]}")"); done
@@ -138,21 +142,12 @@ configuration() {
     if [[ -n $cmd ]]; then printf '%s"Cmd":%s' "$comma" "$cmd" && comma=,; fi
     printf '%s"WorkingDir":%s' "$comma" "$(json "${workdir:-/}")"
     if ((${#labels[@]})); then printf ',"Labels":{%s}' "$(json_entries labels json)"; fi
-    printf '},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]},' "$1"
+    printf '},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]},' "$2"
     printf '"history":[{"created":"%s","created_by":"tools/image.sh"}]}' "$created"
 }
 
 # ---- the archive ----
 
-# The same tar file for the same content: names sorted, one time, one owner.
-tarball() {
-    local folder=$1
-    (cd -- "$folder" && find . -mindepth 1 -printf '%P\0' | sort -z) |
-        tar --create --format=ustar --directory "$folder" --null --no-recursion --files-from=- \
-            --mtime="@$epoch" --owner=0 --group=0 --numeric-owner
-}
-
-digest() { sha256sum -- "$1" | cut -d' ' -f1; }
 # Moves a file to its place among the blobs and prints its digest.
 blob() {
     local sum
@@ -167,12 +162,13 @@ descriptor() {
 }
 
 layout= # folder that the archive is made from
-pack() {
-    local rootfs=$1 reference=$2 archive=$3 plain=$4 type=layer.v1.tar diff_id layer config manifest names
-    layout=$(mktemp -d)
-    trap 'rm -rf -- "$layout"' EXIT
-    mkdir -p -- "$layout/blobs/sha256"
-    tarball "$rootfs" >"$layout/layer"
+
+# image ARCHITECTURE ROOTFS PLAIN: adds an image to the blobs. Leaves its descriptor in REPLY, and in `loaded` the blobs that
+# older releases of docker load.
+loaded=
+image() {
+    local architecture=$1 rootfs=$2 plain=$3 type=layer.v1.tar diff_id layer config manifest
+    tarball "$rootfs" "$epoch" >"$layout/layer"
     diff_id=$(digest "$layout/layer")
     if [[ -z $plain ]]; then
         gzip -n "$layout/layer"
@@ -180,25 +176,55 @@ pack() {
         type+=+gzip
     fi
     layer=$(blob "$layout/layer")
-    configuration "$diff_id" >"$layout/config"
+    configuration "$architecture" "$diff_id" >"$layout/config"
     config=$(blob "$layout/config")
     printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":%s,"layers":[%s]}' \
         "$(descriptor config.v1+json "$config")" "$(descriptor "$type" "$layer")" >"$layout/manifest"
     manifest=$(blob "$layout/manifest")
+    loaded="\"Config\":\"blobs/sha256/$config\",\"Layers\":[\"blobs/sha256/$layer\"]"
+    REPLY=$(descriptor manifest.v1+json "$manifest" ",\"platform\":{$(platform "$architecture"),\"os\":\"linux\"}")
+}
 
+# The images of a list `amd64=FOLDER,arm64=FOLDER`, as descriptors with commas between.
+images() {
+    local plain=$2 entry entries descriptors=
+    IFS=, read -r -a entries <<<"$1"
+    for entry in "${entries[@]}"; do
+        [[ $entry == *=* && -d ${entry#*=} ]] || fail "$entry: ARCHITECTURE=FOLDER is wanted, and the folder has to exist"
+        image "${entry%%=*}" "${entry#*=}" "$plain"
+        descriptors+=${descriptors:+,}$REPLY
+    done
+    REPLY=$descriptors
+}
+
+# An index of descriptors.
+index() {
+    printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[%s]}' "$1"
+}
+
+pack() {
+    local rootfs=$1 reference=$2 archive=$3 plain=$4 names sum
+    layout=$(mktemp -d)
+    trap 'rm -rf -- "$layout"' EXIT
+    mkdir -p -- "$layout/blobs/sha256"
     reference=$(json "$reference")
-    names=",\"platform\":{$(architecture),\"os\":\"linux\"}"
-    names+=",\"annotations\":{\"io.containerd.image.name\":$reference,\"org.opencontainers.image.ref.name\":$reference}"
+    names=",\"annotations\":{\"io.containerd.image.name\":$reference,\"org.opencontainers.image.ref.name\":$reference}}"
+    if [[ -d $rootfs ]]; then
+        image "$(architecture)" "$rootfs" "$plain"
+        printf '[{%s,"RepoTags":[%s]}]' "$loaded" "$reference" >"$layout/manifest.json"
+    else
+        images "$rootfs" "$plain"
+        index "$REPLY" >"$layout/index"
+        sum=$(blob "$layout/index")
+        REPLY=$(descriptor index.v1+json "$sum")
+    fi
+    index "${REPLY%\}}$names" >"$layout/index.json"
     printf '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
-    printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[%s]}' \
-        "$(descriptor manifest.v1+json "$manifest" "$names")" >"$layout/index.json"
-    printf '[{"Config":"blobs/sha256/%s","RepoTags":[%s],"Layers":["blobs/sha256/%s"]}]' \
-        "$config" "$reference" "$layer" >"$layout/manifest.json"
 
     # One mode for all, whatever the umask is.
     find "$layout" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
     mkdir -p -- "$(dirname -- "$archive")"
-    tarball "$layout" >"$archive.$$"
+    tarball "$layout" "$epoch" >"$archive.$$"
     mv -f -- "$archive.$$" "$archive"
 }
 
@@ -218,7 +244,7 @@ main() {
     dockerfile=$1 rootfs=$2 reference=$3 archive=$4
     shift 4
     [[ -f $dockerfile ]] || fail "there is no $dockerfile"
-    [[ -d $rootfs ]] || fail "there is no folder $rootfs"
+    [[ -d $rootfs || $rootfs == *=* ]] || fail "there is no folder $rootfs"
     epoch=${SOURCE_DATE_EPOCH:-0}
     [[ $epoch =~ ^[0-9]+$ ]] || fail "SOURCE_DATE_EPOCH=$epoch: seconds since 1970 are wanted"
     created=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)

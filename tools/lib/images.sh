@@ -48,7 +48,7 @@ image() {
     local kind=$1 from=$2 name=$3 reference=$4 archive sum
     shift 4
     images_folder && archive=$REPLY/$name.tar
-    sum=$(cat -- "$tools/image.sh" "$tools/lib/images.sh" "$tools/images/$kind.Dockerfile" "$@" | sha256sum | cut -d' ' -f1)
+    sum=$(cat -- "$tools/image.sh" "$tools/lib/archive.sh" "$tools/lib/images.sh" "$tools/images/$kind.Dockerfile" "$@" | sha256sum | cut -d' ' -f1)
     if [[ -f $archive && -f $archive.stamp && $(<"$archive.stamp") == "$sum" ]]; then
         say "$reference is there already"
         return
