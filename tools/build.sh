@@ -9,6 +9,7 @@
 #                                     containerd, CoreDNS
 #   tools/build.sh images             the images that such a cluster needs: etcd of every pinned version, pause
 #   tools/build.sh deploy             what checks deploy/: helm, kustomize, kubeconform and its schemas
+#   tools/build.sh release            what makes and publishes a release: helm, kustomize, gojq, crane, cosign
 #   tools/build.sh FAMILY...          one of the folders beside this script
 #   tools/build.sh --print FAMILY     the folder of its binaries; also: kubernetes [MINOR], images, schemas
 #   tools/build.sh --prune            removes what was built of versions that are no longer pinned here

@@ -17,6 +17,9 @@ declare -rA MODULES=(
     [kustomize]=sigs.k8s.io/kustomize/kustomize/v5
     [kubeconform]=github.com/yannh/kubeconform
     [gojq]=github.com/itchyny/gojq
+    [crane]=github.com/google/go-containerregistry
+    [cosign]=github.com/sigstore/cosign/v3
+    [actionlint]=github.com/rhysd/actionlint
 )
 
 # ---- what is pinned ----
@@ -39,7 +42,7 @@ families() {
 
 known() {
     [[ -f $tools/$1/go.mod ]] || fail "unknown: ${1#kubernetes-}; there is: $(
-        { printf '%s\n' all node images deploy && minors && families; } | paste -sd' '
+        { printf '%s\n' all node images deploy release && minors && families; } | paste -sd' '
     )"
 }
 
@@ -87,6 +90,9 @@ parts_of() {
     kustomize) REPLY='kustomize sigs.k8s.io/kustomize/kustomize/v5 15' ;;
     kubeconform) REPLY='kubeconform github.com/yannh/kubeconform/cmd/kubeconform 5' ;;
     gojq) REPLY='gojq github.com/itchyny/gojq/cmd/gojq 5' ;;
+    crane) REPLY='crane github.com/google/go-containerregistry/cmd/crane 30' ;;
+    cosign) REPLY='cosign github.com/sigstore/cosign/v3/cmd/cosign 180' ;;
+    actionlint) REPLY='actionlint github.com/rhysd/actionlint/cmd/actionlint 10' ;;
     *) fail "tools/$1 has no binaries in lib/families.sh" ;;
     esac
     # What a node needs beside the control plane.
@@ -114,6 +120,9 @@ ldflags_of() {
     helm) flags+=" -X helm.sh/helm/v3/internal/version.version=v$version" ;;
     kustomize) flags+=" -X sigs.k8s.io/kustomize/api/provenance.version=v$version" ;;
     kubeconform) flags+=" -X main.version=v$version" ;;
+    crane) flags+=" -X github.com/google/go-containerregistry/cmd/crane/cmd.Version=v$version" ;;
+    cosign) flags+=" -X sigs.k8s.io/release-utils/version.gitVersion=v$version" ;;
+    actionlint) flags+=" -X github.com/rhysd/actionlint.version=$version" ;;
     esac
     REPLY=$flags
 }
@@ -192,6 +201,7 @@ want_word() {
         for family in helm kustomize kubeconform gojq; do want "$family"; done
         schemas_wanted=yes
         ;;
+    release) for family in helm kustomize gojq crane cosign; do want "$family"; done ;;
     [0-9]*)
         known "kubernetes-$1"
         want_control_plane "$1"
