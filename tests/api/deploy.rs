@@ -3,7 +3,7 @@
 
 use gatehouse::install::{Address, Plan, webhooks};
 use kit::bed::Bed;
-use kit::deploy::{NAMESPACE, Rendered, chart, everything, kind, of_kind, outcome, variant};
+use kit::deploy::{IMAGE, NAMESPACE, Rendered, chart, everything, kind, of_kind, outcome, variant};
 use kit::objects::{Ask, Objects, collection_of};
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ fn the_chart_refuses_what_would_break_another_installation(bed: &Bed) {
     let render = |namespace: &str, values: &[&str]| {
         let kubeconfig = bare.bed.cluster.kubeconfig().to_str().expect("UTF-8");
         let words = ["install", "gatehouse", chart.to_str().expect("UTF-8"), "--dry-run=server"];
-        let place = ["--namespace", namespace, "--kubeconfig", kubeconfig];
+        let place = ["--namespace", namespace, "--kubeconfig", kubeconfig, "--set", IMAGE];
         outcome("helm", &[&words[..], &place[..], values].concat(), "")
     };
     render(NAMESPACE, &[]).unwrap();

@@ -1,7 +1,7 @@
 //! Everything that is rendered fits the schemas of Kubernetes, of cert-manager and of the Prometheus operator, unknown
 //! fields refused.
 
-use kit::deploy::{Rendered, VARIANTS, chart, everything, outcome, template, tool};
+use kit::deploy::{IMAGE, Rendered, VARIANTS, chart, everything, outcome, template, tool};
 
 #[track_caller]
 fn assert_fits(source: &str, manifests: &str) {
@@ -33,6 +33,7 @@ fn helm_finds_no_fault_with_the_chart() {
     for (name, values) in VARIANTS {
         let mut words =
             vec!["lint", "--strict", "--quiet", "--kube-version", "1.34.0", chart.to_str().unwrap()];
+        words.extend(["--set", IMAGE]);
         words.extend(values.iter().flat_map(|value| ["--set", value]));
         if let Err(error) = outcome("helm", &words, "") {
             panic!("{name}: {error}");

@@ -77,6 +77,14 @@ fn wrong_values_are_refused_by_name() {
 }
 
 #[test]
+fn a_chart_without_an_image_says_what_to_set() {
+    refused(
+        &["image.repository="],
+        &["image.repository is not set", "image.repository=registry.example.org/gatehouse"],
+    );
+}
+
+#[test]
 fn values_that_do_not_go_together_are_refused_with_what_would() {
     refused(
         &["installedBy=chart"],

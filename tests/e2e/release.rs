@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use kit::call::Call;
+use kit::deploy::IMAGE;
 use kit::random::is_night;
 use kit::wait::{PATIENCE, timeout};
 
@@ -44,7 +45,7 @@ impl Way {
                 let filter = format!("log.filter={}", replayed::FILTER.replace(',', "\\,"));
                 let limit = timeout(PATIENCE);
                 let mut install = vec!["install", "gatehouse", CHART, "--create-namespace", "--wait", &limit];
-                install.extend(["--set-string", &filter]);
+                install.extend(["--set-string", &filter, "--set", IMAGE]);
                 if !is_night() {
                     install.extend(["--set", DRAIN]);
                 }

@@ -29,6 +29,9 @@ pub fn chart() -> PathBuf {
     deploy().join("chart/gatehouse")
 }
 
+/// The image that `make image` makes: the chart of the sources names none.
+pub const IMAGE: &str = "image.repository=gatehouse.dev/gatehouse";
+
 /// The values of the chart that are tried, each by a name.
 pub const VARIANTS: &[(&str, &[&str])] = &[
     ("default", &[]),
@@ -186,7 +189,7 @@ pub fn template(values: &[&str]) -> Result<String, String> {
     let chart = chart();
     let mut words = vec!["template", "gatehouse", chart.to_str().expect("UTF-8"), "--namespace", NAMESPACE];
     // What helm takes for the cluster's version is what it was built with.
-    words.extend(["--kube-version", "1.34.0"]);
+    words.extend(["--kube-version", "1.34.0", "--set", IMAGE]);
     words.extend(values.iter().flat_map(|value| ["--set", value]));
     outcome("helm", &words, "")
 }

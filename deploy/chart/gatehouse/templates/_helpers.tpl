@@ -51,6 +51,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "gatehouse.image" -}}
 {{- with .Values.image -}}
+{{- if not .repository -}}
+{{- fail "image.repository is not set: install the chart of a release, which names its image, or build an image, push it and set image.repository=registry.example.org/gatehouse (docs/installing.md)" -}}
+{{- end -}}
 {{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end -}}
 {{- end -}}
 {{- end }}
