@@ -61,12 +61,22 @@ deny: cargo-deny ## Licences, sources and duplicates of the dependencies, and ad
 	$(CARGO_DENY) --log-level error check bans licenses sources
 	@tools/advisories.sh $(CARGO_DENY)
 
-.PHONY: cargo-deny
-cargo-deny: $(CARGO_DENY)
+# cargo_tool NAME,VERSION,OPTION: the target NAME builds it once, where-NAME prints where it is.
+define cargo_tool
+.PHONY: $(1) where-$(1)
+$(1): $(CACHE)/$(1)-$(2)/bin/$(1)
 
-$(CARGO_DENY):
-	@echo "building cargo-deny $(CARGO_DENY_VERSION) once (about a minute on two cores)"
-	CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug cargo-deny@$(CARGO_DENY_VERSION) --root $(dir $(patsubst %/,%,$(dir $@)))
+where-$(1):
+	@echo $(CACHE)/$(1)-$(2)/bin/$(1)
+
+$(CACHE)/$(1)-$(2)/bin/$(1):
+	@echo "building $(1) $(2) once (one to three minutes on two cores)"
+	CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug $(1)@$(2) $(3) --root $(CACHE)/$(1)-$(2)
+endef
+$(eval $(call cargo_tool,cargo-deny,$(CARGO_DENY_VERSION)))
+$(eval $(call cargo_tool,cargo-auditable,0.7.7))
+$(eval $(call cargo_tool,cargo-cyclonedx,0.5.9))
+$(eval $(call cargo_tool,cargo-about,0.9.3,--features cli))
 
 .PHONY: generated
 generated: ## What is generated under deploy/ is current
@@ -93,6 +103,19 @@ image: ## The image, as the OCI archive target/image/gatehouse.tar
 		REVISION=$$(git describe --always --abbrev=40 --match= --dirty 2>/dev/null || echo unknown)
 	@echo "target/image/gatehouse.tar is $(IMAGE), $$(du -h target/image/gatehouse.tar | cut -f1)"
 
+.PHONY: release
+release: ## A release of this commit for REGISTRY, below target/releases: make release VERSION=0.1.0 REGISTRY=registry.example.org/team
+	@tools/release.sh make $(VERSION)
+
+.PHONY: publish
+publish: ## Push that release to REGISTRY and sign it with KEY
+	@tools/release.sh publish $(VERSION)
+
+.PHONY: workflows
+workflows: ## The workflows of the forge are sound
+	@tools/build.sh actionlint
+	@$$(tools/build.sh --print actionlint)/actionlint
+
 .PHONY: image-check
 image-check: ## The Dockerfile gives the image that `make image` has made (needs buildah)
 	@tools/image-check.sh
@@ -101,7 +124,7 @@ image-check: ## The Dockerfile gives the image that `make image` has made (needs
 test: ## Everything that runs without a node: pure tests, real API servers of both versions, real etcd of three
 	@tools/doctor.sh test
 	@tools/database-packages.sh
-	@tools/build.sh all deploy
+	@tools/build.sh all deploy release
 	@tools/ci.sh build pure servers
 
 .PHONY: conformance

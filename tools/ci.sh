@@ -30,7 +30,7 @@ stage_tools() {
     tools/doctor.sh check test e2e
     tools/node-packages.sh
     tools/database-packages.sh
-    tools/build.sh all node images deploy
+    tools/build.sh all node images deploy release
     make --no-print-directory cargo-deny
 }
 
@@ -70,7 +70,7 @@ stage_servers() {
     local api
     WITH_SLICE=$(slice) run_tests api &
     api=$!
-    WITH_SLICE=$(slice) one_after_the_other migrate etcd guard certificates control_plane ||
+    WITH_SLICE=$(slice) one_after_the_other migrate etcd guard certificates control_plane release ||
         { kill "$api" 2>/dev/null; wait "$api" || true; return 1; }
     wait "$api"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Says at once all that this machine lacks for a piece of work, why it is needed, and what installs it.
 #
-#   tools/doctor.sh [WORK...]      check, test, up, e2e; all of them unless some are named
+#   tools/doctor.sh [WORK...]      check, test, up, e2e, release; all but the last unless some are named
 #
 # Fails when something is missing. What is there but not built yet is no fault: how long its first build takes is said.
 # Installs, downloads and builds nothing.
@@ -83,11 +83,20 @@ check_programs() {
         lacks cc gcc 'Rust programs are linked with it, and the cryptography of aws-lc is C'
         packages+=(libc6-dev)
     fi
-    asked check e2e && needs git git 'it tells which files are part of the project, and the revision of the image'
+    asked check e2e release && needs git git 'it tells which files are part of the project, and the revision of the image'
     asked test up e2e && needs kill procps 'programs are ended with it'
+    asked test && needs gpg gpg 'the chart of a release is signed with it'
     asked test && needs script bsdutils 'what a terminal shows is tested in one'
-    if asked e2e; then check_image; fi
+    if asked e2e release; then check_image; fi
+    if asked release && for_arm64_elsewhere; then
+        needs aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu 'the program for arm64 is linked with it'
+        ! there aarch64-linux-gnu-gcc || [[ $(aarch64-linux-gnu-gcc -print-file-name=libc.a) == */* ]] ||
+            lacks 'the static C library for arm64' libc6-dev-arm64-cross 'the program for arm64 is linked with it'
+    fi
 }
+
+# Whether a release made here has a program for arm64 that another compiler than this machine's makes.
+for_arm64_elsewhere() { [[ $HOSTTYPE == x86_64 && " ${ARCHITECTURES:-amd64 arm64} " == *' arm64 '* ]]; }
 
 check_image() {
     needs tar tar 'the image is packed with it'
@@ -154,6 +163,10 @@ check_rust() {
         faults+=("Rust $wanted: this is $have, which lacks what gatehouse is written with")
     elif asked check && [[ $have != "$wanted" ]]; then
         faults+=("Rust $wanted: this is $have, and each version has lints of its own, all of which are errors here")
+    fi
+    if asked release && for_arm64_elsewhere && [[ -z ${CARGO:-} && ! -d $sysroot/lib/rustlib/aarch64-unknown-linux-gnu ]]; then
+        faults+=("Rust's library for arm64: the program for arm64 is compiled with it")
+        cures+=("Rust: rustup target add aarch64-unknown-linux-gnu")
     fi
     [[ $have == "$wanted" ]] || cures+=("Rust: $install, or your distribution's package of it")
     if asked check; then
@@ -276,7 +289,7 @@ main() {
     '') set -- check test up e2e ;;
     esac
     for word; do
-        [[ $word == check || $word == test || $word == up || $word == e2e ]] || fail "unknown: $word; there is: check test up e2e"
+        [[ $word =~ ^(check|test|up|e2e|release)$ ]] || fail "unknown: $word; there is: check test up e2e release"
     done
     work=" $* "
     # Side by side: rustup takes longer to find the compiler than all the rest does.
@@ -290,8 +303,9 @@ main() {
     asked check && check_cargo_deny
     set --
     asked up && set -- "$DEFAULT_KUBERNETES"
-    asked test && set -- "$@" all deploy
+    asked test && set -- "$@" all deploy release
     asked e2e && set -- "$@" node images deploy
+    asked release && set -- "$@" release
     if (($#)) && there sha256sum && there grep; then check_parts "$@"; fi
     check_rust_built
     read -r version <&3 || true
